@@ -1,0 +1,190 @@
+"""What a pack's files must keep to among each other, beyond the shape of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies.addresses import address_problem
+from policies.conditions import UNEVALUATED
+from policies.labels import Level
+from policies.pack import AUTO, QUOTES
+from policies.problems import closest
+from policies.schema import DeploymentSpec, OwnedPrice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from policies.problems import Problem
+    from policies.schema import (
+        BreakEvenFile,
+        DeploymentEntry,
+        DeploymentsFile,
+        PricesFile,
+        RulesFile,
+        TokenPrice,
+        When,
+    )
+    from policies.source import Path, Source
+    from policies.zones import Addresses, Zone
+
+RESERVED = frozenset({AUTO, QUOTES})
+
+
+def rules_problems(source: Source, rules: RulesFile) -> Iterator[Problem]:
+    """Rules must have names of their own, zones that exist, and a zone on this machine among them."""
+    if not any(on_this_machine(zone.addresses) for zone in rules.zones.values()):
+        yield source.problem(
+            ("zones",), "names no zone with the addresses 'loopback': what runs on this machine needs one"
+        )
+    yield from _repeated(source, "rules", [rule.name for rule in rules.rules])
+    for index, rule in enumerate(rules.rules):
+        zones = (rule.route and rule.route.zones) or ()
+        yield from _unknown(source, ("rules", index, "route", "zones"), zones, rules.zones, "is no zone")
+
+
+def on_this_machine(addresses: Addresses) -> bool:
+    return "loopback" in addresses.classes
+
+
+def model_problems(source: Source, rules: RulesFile, deployments: DeploymentsFile) -> Iterator[Problem]:
+    """Models that a rule routes to must be served by somebody."""
+    served = {*_served(deployments), QUOTES}
+    for index, rule in enumerate(rules.rules):
+        models = (rule.route and rule.route.models) or ()
+        yield from _unknown(
+            source, ("rules", index, "route", "models"), models, served, "is no model of deployments.yaml"
+        )
+
+
+def deployment_problems(source: Source, deployments: DeploymentsFile) -> Iterator[Problem]:
+    """Names must be their own, and none may shadow another or a built-in one."""
+    entries = deployments.deployments
+    yield from _repeated(source, "deployments", [entry.name for entry in entries])
+    for index, entry in enumerate(entries):
+        path = ("deployments", index)
+        if entry.model in RESERVED:
+            yield source.problem((*path, "model"), f"{entry.model!r} is a name of Soleira's own")
+        yield from _alias_problems(source, path, entry, entries)
+
+
+def place_problems(source: Source, deployments: DeploymentsFile, zones: Mapping[str, Zone]) -> Iterator[Problem]:
+    """A deployment must stand in a zone that exists, at an address that can be in it."""
+    for index, entry in enumerate(deployments.deployments):
+        path = ("deployments", index)
+        zone = zones.get(entry.zone)
+        if zone is None:
+            message = f"{entry.zone!r} is no zone of rules.yaml"
+            yield source.problem((*path, "zone"), message, closest(entry.zone, zones))
+            continue
+        wrong = address_problem(entry, zone)
+        if wrong is not None:
+            yield source.problem((*path, wrong.key), wrong.message)
+
+
+def priced(
+    source: Source, deployments: DeploymentsFile, prices: PricesFile, machines: BreakEvenFile
+) -> Iterator[DeploymentSpec | Problem]:
+    """Each deployment with its price, or the problem that it has none."""
+    listed = {(price.engine, price.model): price for price in prices.prices}
+    for index, entry in enumerate(deployments.deployments):
+        path = ("deployments", index)
+        if isinstance(entry.price, OwnedPrice):
+            yield _owned(source, path, entry, machines)
+        elif (price := entry.price or listed.get((entry.engine, entry.upstream_model))) is not None:
+            yield _with_price(entry, price)
+        else:
+            yield source.problem(path, _unpriced(entry))
+
+
+def price_problems(source: Source, prices: PricesFile) -> Iterator[Problem]:
+    seen: set[tuple[str, str]] = set()
+    for index, price in enumerate(prices.prices):
+        if (price.engine, price.model) in seen:
+            yield source.problem(("prices", index), f"is a second price of {price.model!r} at {price.engine!r}")
+        seen.add((price.engine, price.model))
+
+
+def pack_warnings(rules: RulesFile, deployments: DeploymentsFile, tests: int) -> Iterator[str]:
+    """What is allowed but probably not meant."""
+    if not tests:
+        yield "rules_test.yaml has no tests: nothing shows that the rules do what is meant"
+    served = {*_served(deployments), QUOTES, AUTO}
+    for rule in rules.rules:
+        yield from (f"rule {rule.name!r}: {words}" for words in _rule_warnings(rule.when, served))
+        if rule.route is not None and rule.route.spill is not None:
+            yield f"rule {rule.name!r}: `spill` is read but not yet followed"
+    for name, zone in rules.zones.items():
+        if zone.clearance.level >= Level.PRIVATE and not zone.addresses.classes.isdisjoint({"public", "any"}):
+            yield f"zone {name!r}: {zone.clearance} texts may go to public addresses"
+    for entry in deployments.deployments:
+        if entry.base_url.startswith("http:") and "public" in _classes(rules, entry.zone):
+            yield f"deployment {entry.name!r}: texts and the key travel unencrypted; use https"
+
+
+def _classes(rules: RulesFile, zone: str) -> frozenset[str]:
+    return rules.zones[zone].addresses.classes if zone in rules.zones else frozenset()
+
+
+def _rule_warnings(when: When | None, served: Iterable[str]) -> Iterator[str]:
+    for part in _all_parts(when):
+        for key in UNEVALUATED:
+            if getattr(part, key) is not None:
+                yield f"`{key}` is not evaluated yet, so the condition never holds"
+        for model in part.model or ():
+            if model not in served:
+                yield f"no deployment serves the model {model!r}"
+
+
+def _all_parts(when: When | None) -> Iterator[When]:
+    if when is None:
+        return
+    yield when
+    for below in (*(when.any or ()), *(when.all or ()), when.not_):
+        yield from _all_parts(below)
+
+
+def _served(deployments: DeploymentsFile) -> set[str]:
+    return {name for entry in deployments.deployments for name in (entry.model, *entry.aliases)}
+
+
+def _repeated(source: Source, key: str, names: Sequence[str]) -> Iterator[Problem]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield source.problem((key, index, "name"), f"{name!r} is used twice")
+
+
+def _unknown(source: Source, path: Path, words: Iterable[str], known: Iterable[str], message: str) -> Iterator[Problem]:
+    for word in words:
+        if word not in known:
+            yield source.problem(path, f"{word!r} {message}", closest(word, known))
+
+
+def _alias_problems(
+    source: Source, path: Path, entry: DeploymentEntry, entries: Sequence[DeploymentEntry]
+) -> Iterator[Problem]:
+    for alias in entry.aliases:
+        if alias in RESERVED:
+            yield source.problem((*path, "aliases"), f"{alias!r} is a name of Soleira's own")
+        others = {other.model for other in entries if alias == other.model or alias in other.aliases}
+        if others - {entry.model}:
+            yield source.problem((*path, "aliases"), f"{alias!r} names another deployment's model as well")
+
+
+def _owned(source: Source, path: Path, entry: DeploymentEntry, machines: BreakEvenFile) -> DeploymentSpec | Problem:
+    owned = entry.price.owned if isinstance(entry.price, OwnedPrice) else ""
+    machine = machines.machines.get(owned)
+    if machine is None:
+        message = f"{owned!r} is no machine of break_even.yaml"
+        return source.problem((*path, "price", "owned"), message, closest(owned, machines.machines))
+    return _with_price(entry, machine.marginal, owned)
+
+
+def _with_price(entry: DeploymentEntry, price: TokenPrice, owned: str | None = None) -> DeploymentSpec:
+    return DeploymentSpec.model_validate({**dict(entry), "price": price, "owned": owned})
+
+
+def _unpriced(entry: DeploymentEntry) -> str:
+    return (
+        f"the price of {entry.name!r} is unknown, and unknown is never free: add `price` here, or an entry for "
+        f"engine {entry.engine!r} and model {entry.upstream_model!r} to prices.yaml"
+    )

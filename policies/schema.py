@@ -1,0 +1,436 @@
+"""The shape of every file of a pack, as people write it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from decimal import Decimal
+from ipaddress import ip_network
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    RootModel,
+    Tag,
+    model_validator,
+)
+
+from policies.labels import PRIVATE, Label, Level, Mark
+from policies.zones import Addresses, Network
+
+Action = Literal["route", "redact", "ask", "deny"]
+Prefer = Literal["cheapest", "fastest", "steady", "best"]
+Engine = Literal[
+    "openai", "vllm", "sglang", "tokenspeed", "llama_server", "ollama", "moonshot", "flatkey", "anthropic", "litellm",
+    "quotes",
+]  # fmt: skip
+Capability = Literal[
+    "chat", "completions", "responses", "messages", "embeddings", "rerank", "tools", "parallel_tools", "vision",
+    "audio", "video", "reasoning", "json_schema", "logprobs",
+]  # fmt: skip
+DetectorKind = Literal[
+    "cpf", "cnpj", "cep", "phone", "email", "card", "iban", "secret_key", "person", "address", "health", "money",
+    "rg", "cin", "cnh", "pis", "cns", "titulo", "passport", "council", "pix", "plate", "boleto", "bank_account",
+    "nfe", "ip", "birth_date", "coordinates", "dictionary",
+]  # fmt: skip
+Language = Literal["pt", "en"]
+
+ADDRESS_CLASSES = frozenset({"loopback", "private", "public", "any"})
+
+_M = TypeVar("_M", bound=BaseModel)
+
+_AMOUNT = re.compile(r"\d{1,9}(\.\d{1,12})?\Z")
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,120}\Z")
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,119}\Z")
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+
+
+def _amount(value: object) -> Decimal:
+    """Read a price as it was written: no float, no sign, no exponent."""
+    if not _AMOUNT.match(str(value)):
+        raise ValueError("should be an amount such as 0.30: digits, at most one point, no sign")
+    return Decimal(str(value))
+
+
+def _name(value: str) -> str:
+    if not _NAME.match(value):
+        raise ValueError("should be one line of 1 to 120 characters")
+    return value
+
+
+def _model(value: str) -> str:
+    if not _MODEL.match(value):
+        raise ValueError("should be letters, digits and . _ : / + - only, at most 120 ('@' introduces collections)")
+    return value
+
+
+def _word(value: str) -> str:
+    if not _WORD.match(value):
+        raise ValueError("should be letters, digits and . _ - only, at most 64")
+    return value
+
+
+def _mark(value: object) -> Mark:
+    return Mark.parse(_text(value))
+
+
+def _label(value: object) -> Label:
+    return Label(_mark(value))
+
+
+def _full_label(value: object) -> Label:
+    """A label with its redacted side, which only tests of rules write."""
+    return Label.parse(_text(value))
+
+
+def _level(value: object) -> Level:
+    return Level.parse(_text(value))
+
+
+def _addresses(value: object) -> Addresses:
+    words = [_text(word) for word in value] if isinstance(value, list) else [_text(value)]
+    if not words:
+        raise ValueError("should name at least one of loopback, private, public, any or a network")
+    networks = tuple(_network(word) for word in words if word not in ADDRESS_CLASSES)
+    return Addresses(frozenset(words) & ADDRESS_CLASSES, networks)
+
+
+def _network(word: str) -> Network:
+    try:
+        return ip_network(word)
+    except ValueError:
+        pass
+    try:
+        meant = ip_network(word, strict=False)
+    except ValueError:
+        raise ValueError(f"{word!r} is none of loopback, private, public, any, and no network") from None
+    raise ValueError(f"{word!r} is an address inside a network; write {str(meant)!r}")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("should be text")
+    return value
+
+
+def _currency(value: str) -> str:
+    if value != "USD":
+        raise ValueError(f"is {value!r}, for which no exchange rate is known; state the price in USD")
+    return value
+
+
+def _something(model: _M) -> _M:
+    if not model.model_fields_set:
+        raise ValueError("is empty; leave it out if it should say nothing")
+    return model
+
+
+def _listed(value: object) -> object:
+    """Let one word stand where a list of words may."""
+    return [value] if isinstance(value, str) else value
+
+
+Amount = Annotated[Decimal, PlainValidator(_amount, json_schema_input_type=str)]
+MarkText = Annotated[Mark, PlainValidator(_mark, json_schema_input_type=str)]
+LabelText = Annotated[Label, PlainValidator(_label, json_schema_input_type=str)]
+FullLabelText = Annotated[Label, PlainValidator(_full_label, json_schema_input_type=str)]
+LevelText = Annotated[Level, PlainValidator(_level, json_schema_input_type=str)]
+AddressList = Annotated[Addresses, PlainValidator(_addresses, json_schema_input_type=str | list[str])]
+Name = Annotated[str, AfterValidator(_name)]
+ModelName = Annotated[str, AfterValidator(_model)]
+Word = Annotated[str, AfterValidator(_word)]
+
+Names = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1)]
+ModelNames = Annotated[tuple[ModelName, ...], BeforeValidator(_listed), Field(min_length=1)]
+Words = Annotated[tuple[Word, ...], BeforeValidator(_listed), Field(min_length=1)]
+Languages = Annotated[tuple[Language, ...], BeforeValidator(_listed), Field(min_length=1)]
+Capabilities = Annotated[tuple[Capability, ...], BeforeValidator(_listed), Field(min_length=1)]
+Kinds = Annotated[tuple[DetectorKind, ...], BeforeValidator(_listed), Field(min_length=1)]
+Labels = Annotated[tuple[FullLabelText, ...], BeforeValidator(_listed), Field(min_length=1)]
+Tokens = Annotated[int, Field(ge=0)]
+Hour = Annotated[int, Field(ge=0, le=24)]
+Seconds = Annotated[float, Field(gt=0, le=86400)]
+Grade = Annotated[int, Field(ge=1, le=5)]
+
+
+class Strict(BaseModel):
+    """A map whose keys are all known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# rules.yaml
+
+
+class LabelCondition(Strict):
+    """What the label must be; a request keeps its level when it is redacted."""
+
+    at_least: MarkText | None = None
+    at_most: MarkText | None = None
+    is_: MarkText | None = Field(None, alias="is")
+    compartment: Words | None = None
+
+    _some = model_validator(mode="after")(_something)
+
+
+class SizeCondition(Strict):
+    above: Tokens | None = None
+    below: Tokens | None = None
+
+    _some = model_validator(mode="after")(_something)
+
+
+class HourCondition(Strict):
+    """From the one hour until before the other, over midnight if `to` is the smaller."""
+
+    from_: Hour = Field(alias="from")
+    to: Hour
+
+
+class When(Strict):
+    """Conditions that must all hold; `any`, `all` and `not` combine further ones."""
+
+    label: LabelCondition | None = None
+    model: ModelNames | None = None
+    principal: Names | None = None
+    groups: Names | None = None
+    collections: Words | None = None
+    language: Languages | None = None
+    size: SizeCondition | None = None
+    needs: Capabilities | None = None
+    findings: Kinds | None = None
+    hour: HourCondition | None = None
+    task: Words | None = None
+    budget: dict[Word, str] | None = None
+    load: dict[Word, str] | None = None
+    time: dict[Word, str] | None = None
+    any: Annotated[tuple[When, ...], Field(min_length=1)] | None = None
+    all: Annotated[tuple[When, ...], Field(min_length=1)] | None = None
+    not_: When | None = Field(None, alias="not")
+
+    _some = model_validator(mode="after")(_something)
+
+
+class Spill(Strict):
+    """When to leave a busy cluster for the next deployment."""
+
+    waiting_above: Tokens
+
+
+class RouteEntry(Strict):
+    """Where a request may go (`zones`, binding) and what is preferred there."""
+
+    zones: Words | None = None
+    models: ModelNames | None = None
+    at_least: Grade | None = None
+    prefer: Prefer = "cheapest"
+    spill: Spill | None = None
+
+
+class RuleEntry(Strict):
+    name: Name
+    when: When | None = None
+    action: Action = "route"
+    route: RouteEntry | None = None
+    reason: Name | None = None
+    """What a refused caller is told besides the rule's name."""
+
+    @model_validator(mode="after")
+    def _deny_has_no_route(self) -> Self:
+        if self.action == "deny" and self.route is not None:
+            raise ValueError("denies, so it cannot have a route as well")
+        return self
+
+
+class ZoneEntry(Strict):
+    clearance: MarkText
+    addresses: AddressList
+    accept_redacted: LevelText | None = None
+
+
+class RulesFile(Strict):
+    default_label: LabelText
+    unscannable: LabelText = PRIVATE
+    max_output: Annotated[int, Field(ge=1)] = 4096
+    zones: Annotated[dict[Word, ZoneEntry], Field(min_length=1)]
+    detectors: dict[DetectorKind, LabelText] = Field(default_factory=dict)
+    rules: tuple[RuleEntry, ...]
+
+
+# deployments.yaml, prices.yaml, break_even.yaml
+
+
+class PerMillion(Strict):
+    """Prices of a million tokens by lane; what is not named costs what its lane's sum costs."""
+
+    input: Amount
+    output: Amount
+    cached: Amount | None = None
+    reasoning: Amount | None = None
+
+
+class TokenPrice(Strict):
+    currency: Annotated[str, AfterValidator(_currency)]
+    per_million: PerMillion
+    source: Name
+    as_of: date
+
+
+class OwnedPrice(Strict):
+    """The marginal price of a machine in break_even.yaml."""
+
+    owned: Word
+
+
+PriceEntry = Annotated[
+    Annotated[TokenPrice, Tag("tokens")] | Annotated[OwnedPrice, Tag("machine")],
+    Discriminator(lambda value: "machine" if isinstance(value, dict) and "owned" in value else "tokens"),
+]
+
+
+class KeySource(Strict):
+    """Where an API key is read from; a key itself is never written into a pack."""
+
+    env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.env is None) == (self.file is None):
+            raise ValueError("should name either env or file")
+        return self
+
+
+class Operator(Strict):
+    """Who runs the machines, and what they say they do with the texts."""
+
+    name: str
+    country: str | None = None
+    retention: str = "unknown"
+    trains: Literal["yes", "no", "unknown"] = "unknown"
+
+
+class LimitsEntry(Strict):
+    """Seconds a deployment may take."""
+
+    connect: Seconds | None = None
+    first_byte: Seconds | None = None
+    idle: Seconds | None = None
+    total: Seconds | None = None
+
+
+class DeploymentBase(Strict):
+    name: ModelName
+    model: ModelName
+    aliases: Annotated[tuple[ModelName, ...], BeforeValidator(_listed)] = ()
+    engine: Engine
+    base_url: str
+    upstream_model: Name = Field(default_factory=lambda data: data.get("model", ""))
+    api_key: KeySource | None = None
+    zone: Word
+    grade: Grade = 3
+    context: Annotated[int, Field(ge=1)] | None = None
+    max_output: Annotated[int, Field(ge=1)] | None = None
+    capabilities: Annotated[tuple[Capability, ...], BeforeValidator(_listed)] = ()
+    operator: Operator | None = None
+    limits: LimitsEntry = LimitsEntry()
+
+
+class DeploymentEntry(DeploymentBase):
+    """A deployment as written: its price may stand in prices.yaml."""
+
+    price: PriceEntry | None = None
+
+
+class DeploymentSpec(DeploymentBase):
+    """A deployment whose price is known."""
+
+    price: TokenPrice
+    owned: str | None = None
+    """The machine of break_even.yaml whose marginal price this is."""
+
+
+class DeploymentsFile(Strict):
+    deployments: tuple[DeploymentEntry, ...] = ()
+
+
+class ListedPrice(TokenPrice):
+    """What an engine charges for an upstream model, for all deployments that name no price."""
+
+    engine: Engine
+    model: Name
+
+
+class PricesFile(Strict):
+    prices: tuple[ListedPrice, ...] = ()
+
+
+class Machine(Strict):
+    marginal: TokenPrice
+
+
+class BreakEvenFile(Strict):
+    machines: dict[Word, Machine] = Field(default_factory=dict)
+
+
+# collections.yaml
+
+
+class CollectionEntry(Strict):
+    label: LabelText | None = None
+    readers: tuple[Name, ...] = ()
+    """Groups that may read it; none: only keys that name the collection."""
+
+
+class CollectionsFile(Strict):
+    collections: dict[Word, CollectionEntry] = Field(default_factory=dict)
+
+
+# rules_test.yaml
+
+
+class Caller(Strict):
+    name: str = ""
+    groups: tuple[Name, ...] = ()
+
+
+class Given(Strict):
+    """The request of a test; several labels or models make one case each."""
+
+    label: Labels | None = None
+    model: ModelNames = ("auto",)
+    principal: Caller = Caller()
+    collections: tuple[Word, ...] = ()
+    size: Tokens = 0
+    language: Language | None = None
+    needs: tuple[Capability, ...] = ()
+    findings: tuple[DetectorKind, ...] = ()
+    hour: Annotated[int, Field(ge=0, le=23)] | None = None
+
+
+class Expect(Strict):
+    """What must come out; only what is written is compared."""
+
+    rule: Name | None = None
+    action: Action | None = None
+    zones: tuple[Word, ...] | None = None
+    models: tuple[ModelName, ...] | None = None
+    code: Word | None = None
+
+    _some = model_validator(mode="after")(_something)
+
+
+class RuleTest(Strict):
+    name: Name
+    given: Given
+    expect: Expect
+
+
+class RulesTestFile(RootModel[tuple[RuleTest, ...]]):
+    """A list of tests."""
