@@ -1,0 +1,1 @@
+"""The gateway: an OpenAI-compatible endpoint, routed by policy, accounted exactly."""

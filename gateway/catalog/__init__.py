@@ -1,0 +1,1 @@
+"""The deployments that can be called, as the pack declares them."""

@@ -1,0 +1,190 @@
+"""The tables of the ledger.
+
+Moments are stored as integer microseconds since 1970 UTC: they compare and index as numbers, and no zone is lost.
+Money is stored as integer nano-dollars.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Dialect
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def microseconds(moment: datetime) -> int:
+    """The stored form of an aware moment."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def words(values: Sequence[str]) -> str:
+    """The stored form of a list of words."""
+    return json.dumps(list(values), ensure_ascii=False)
+
+
+class Moment(TypeDecorator[datetime]):
+    """An aware UTC moment as microseconds."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
+        return None if value is None else microseconds(value)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else _EPOCH + value * _MICROSECOND
+
+
+class Words(TypeDecorator[tuple[str, ...]]):
+    """Short words as a JSON list."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> str | None:
+        return None if value is None else words(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[str, ...] | None:
+        return None if value is None else tuple(json.loads(value))
+
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("digest", Text, nullable=False, unique=True, comment="SHA-256 of the key, hexadecimal"),
+    Column("prefix", Text, nullable=False, comment="the key's first characters, to tell keys apart"),
+    Column("groups", Words, nullable=False),
+    Column("clearance", Text, nullable=False, comment="what the key may read"),
+    Column("default_label", Text, comment="what its texts count as; null: the pack says"),
+    Column("collections", Words, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("revoked_at", Moment),
+    Index(
+        "ix_api_keys_live_name",
+        "name",
+        unique=True,
+        sqlite_where=text("revoked_at IS NULL"),
+        postgresql_where=text("revoked_at IS NULL"),
+    ),
+)
+
+boots = Table(
+    "boots",
+    metadata,
+    Column("boot_id", Text, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("process_started_at", Text, nullable=False, comment="the kernel's word for it; empty where none is known"),
+    Column("started_at", Moment, nullable=False),
+    Column("heartbeat_at", Moment, nullable=False, comment="kept fresh while the process holds anything"),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("at", Moment, nullable=False, index=True),
+    Column("request_id", Text, nullable=False),
+    Column("principal", Text, nullable=False),
+    Column("asked_model", Text, nullable=False),
+    Column("collections", Words, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("raised_by", Words, nullable=False, comment="what raised the label, never the content"),
+    Column("rule", Text),
+    Column("action", Text, nullable=False),
+    Column("zones", Words, nullable=False),
+    Column("policy_version", Text, nullable=False),
+    Column("status", Integer, comment="HTTP status; null until the answer is known"),
+    Column("code", Text, comment="the refusal's code"),
+    Column("stream", Boolean, nullable=False),
+    Column("passages", Integer, nullable=False),
+    Column("zone", Text, comment="where the answer came from"),
+    Column("deployment", Text),
+)
+
+marks = Table(
+    "marks",
+    metadata,
+    Column("digest", Text, primary_key=True, comment="HMAC-SHA-256 of principal and message, hexadecimal"),
+    Column("label", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("decision_id", Text, nullable=False, index=True),
+    Column("request_id", Text, nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("principal", Text, nullable=False),
+    Column("deployment", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("upstream_model", Text, nullable=False),
+    Column("zone", Text, nullable=False),
+    Column("owner", Text, ForeignKey(boots.c.boot_id), nullable=False),
+    Column("state", Text, nullable=False),
+    Column("held_nano_usd", BigInteger, nullable=False),
+    Column("cost_nano_usd", BigInteger, comment="null while held"),
+    Column("currency", Text, nullable=False),
+    Column("fresh", BigInteger, nullable=False, comment="tokens by lane: the estimate while held, then what was used"),
+    Column("cached", BigInteger, nullable=False),
+    Column("output", BigInteger, nullable=False),
+    Column("reasoning", BigInteger, nullable=False),
+    Column("estimated", Boolean, nullable=False),
+    Column("outcome", Text, comment="null while held"),
+    Column("error_code", Text),
+    Column("started_at", Moment, nullable=False, index=True),
+    Column("first_byte_ms", Integer),
+    Column("total_ms", Integer),
+    Column("settled_at", Moment),
+    Column("bytes_out", BigInteger, nullable=False),
+    CheckConstraint("state IN ('held', 'settled', 'recovered')", name="state"),
+    CheckConstraint("outcome IN ('ok', 'aborted', 'failed', 'refused', 'unknown')", name="outcome"),
+    CheckConstraint("(state = 'held') = (cost_nano_usd IS NULL)", name="cost_once_settled"),
+    CheckConstraint("held_nano_usd >= 0 AND cost_nano_usd >= 0", name="cost_not_negative"),
+    # SQLite keeps a REAL in an INTEGER column; money is never one.
+    CheckConstraint(
+        "typeof(held_nano_usd) = 'integer' AND typeof(cost_nano_usd) IN ('integer', 'null')", name="cost_exact"
+    ).ddl_if(dialect="sqlite"),
+    Index(
+        "ix_attempts_held_owner",
+        "owner",
+        sqlite_where=text("state = 'held'"),
+        postgresql_where=text("state = 'held'"),
+    ),
+)

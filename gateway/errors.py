@@ -1,0 +1,176 @@
+"""The one table of errors: what went wrong, its HTTP status, its stable code, and what to do about it.
+
+GatewayError
+├── BadRequest                 400 invalid_request
+│   ├── ContextLengthExceeded  400 context_length_exceeded
+│   ├── UnsupportedParameter   400 unsupported_parameter
+│   └── BodyTooLarge           413 body_too_large
+├── Unauthenticated            401 invalid_api_key
+├── Forbidden                  403 forbidden
+│   ├── LabelExceedsClearance  403 label_exceeds_clearance
+│   ├── DeniedByRule           403 denied_by_rule
+│   ├── NoRule                 403 no_rule
+│   └── ApprovalRequired       403 approval_required
+├── NotFound                   404 not_found
+│   ├── ModelNotFound          404 model_not_found
+│   └── CollectionNotFound     404 collection_not_found
+├── Conflict                   409 conflict
+├── Unavailable                503 unavailable
+│   ├── NoDeployment           503 no_deployment
+│   └── RetrievalUnavailable   503 retrieval_unavailable
+└── UpstreamError              502 upstream_error
+    ├── UpstreamUnavailable    502 upstream_unavailable
+    ├── UpstreamTimeout        504 upstream_timeout
+    ├── UpstreamRefused        (its own status) upstream_refused
+    │   └── UpstreamContextExceeded  400 context_length_exceeded
+    ├── UpstreamRateLimited    429 upstream_rate_limited
+    ├── UpstreamCut            502 upstream_cut
+    └── NotLocal               502 deployment_not_local
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class GatewayError(Exception):
+    """An answer that is a refusal; the message is shown to the caller and says what to do."""
+
+    status: int = 500
+    code: ClassVar[str] = "internal_error"
+    type: ClassVar[str] = "server_error"
+
+    def __init__(self, message: str, *, param: str | None = None, retry_after: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param
+        self.retry_after = retry_after
+        """The `Retry-After` value to answer with: seconds or an HTTP date."""
+
+    def body(self) -> dict[str, object]:
+        """The OpenAI error body."""
+        return {"error": {"message": str(self), "type": self.type, "param": self.param, "code": self.code}}
+
+
+class BadRequest(GatewayError):
+    status, code, type = 400, "invalid_request", "invalid_request_error"
+
+
+class ContextLengthExceeded(BadRequest):
+    code = "context_length_exceeded"
+
+
+class UnsupportedParameter(BadRequest):
+    code = "unsupported_parameter"
+
+
+class BodyTooLarge(BadRequest):
+    status, code = 413, "body_too_large"
+
+
+class Unauthenticated(GatewayError):
+    status, code, type = 401, "invalid_api_key", "authentication_error"
+
+
+class Forbidden(GatewayError):
+    status, code, type = 403, "forbidden", "permission_error"
+
+
+class LabelExceedsClearance(Forbidden):
+    code = "label_exceeds_clearance"
+
+
+class DeniedByRule(Forbidden):
+    code = "denied_by_rule"
+
+
+class NoRule(Forbidden):
+    code = "no_rule"
+
+
+class ApprovalRequired(Forbidden):
+    code = "approval_required"
+
+
+class NotFound(GatewayError):
+    status, code, type = 404, "not_found", "invalid_request_error"
+
+
+class ModelNotFound(NotFound):
+    code = "model_not_found"
+
+
+class CollectionNotFound(NotFound):
+    code = "collection_not_found"
+
+
+class Conflict(GatewayError):
+    status, code, type = 409, "conflict", "invalid_request_error"
+
+
+class Unavailable(GatewayError):
+    status, code = 503, "unavailable"
+
+
+class NoDeployment(Unavailable):
+    code = "no_deployment"
+
+
+class RetrievalUnavailable(Unavailable):
+    code = "retrieval_unavailable"
+
+
+class UpstreamError(GatewayError):
+    """A deployment failed. `may_fall_back`: another one may be tried; `may_retry`: this one may be asked again."""
+
+    status, code, type = 502, "upstream_error", "upstream_error"
+    may_fall_back: bool = True
+    may_retry: bool = False
+    billed: bool = False
+    """True if the upstream may have charged for the attempt although it failed."""
+
+
+class UpstreamUnavailable(UpstreamError):
+    """No connection, or a 5xx before any answer."""
+
+    code = "upstream_unavailable"
+    may_retry = True
+
+
+class UpstreamTimeout(UpstreamError):
+    status, code = 504, "upstream_timeout"
+    billed = True
+
+
+class UpstreamRateLimited(UpstreamError):
+    status, code = 429, "upstream_rate_limited"
+
+
+class UpstreamRefused(UpstreamError):
+    """A 4xx of the upstream's own: asking again would be refused again. Its status is kept; its text is not."""
+
+    code = "upstream_refused"
+    may_fall_back = False
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class UpstreamContextExceeded(UpstreamRefused):
+    """The prompt does not fit this deployment; another may have the room."""
+
+    code = "context_length_exceeded"
+    may_fall_back = True
+
+
+class UpstreamCut(UpstreamError):
+    """The answer ended before its end, or an error came inside a 200."""
+
+    code = "upstream_cut"
+    billed = True
+
+
+class NotLocal(UpstreamError):
+    """The deployment's address does not belong to the zone it claims."""
+
+    code = "deployment_not_local"

@@ -1,0 +1,135 @@
+"""One upstream call: held before anything leaves, settled once, however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import structlog
+from anyio import CancelScope
+
+from gateway.errors import LabelExceedsClearance, Unavailable, UpstreamError, UpstreamRateLimited, UpstreamRefused
+from gateway.ledger.entries import Hold, Outcome, Settlement
+from gateway.ledger.price import nano_usd
+from gateway.ledger.writer import NotHeldError, Writer
+from gateway.wire.lanes import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+log = structlog.get_logger()
+
+_NOTHING = Usage()
+_MOST_TOKENS = 2**31
+"""Of one lane of one attempt, far above any model's context: beyond it an upstream counts wrongly."""
+
+
+@asynccontextmanager
+async def attempt(writer: Writer, hold: Hold, clock: Callable[[], float] = monotonic) -> AsyncGenerator[Attempt, None]:
+    """Hold the estimate before anything leaves; settle exactly once, also if the client disconnects.
+
+    What is settled is the usage that the caller set. If none was set, an upstream that took nothing costs nothing,
+    and everything else costs the estimate, flagged: an answer whose usage is unknown is never free.
+    """
+    record = Attempt(hold, clock)
+    try:
+        await writer.hold(hold)
+    except asyncio.CancelledError:  # the hold may be written although nobody waits for it
+        record.took_nothing("aborted", None)
+        await _settle(writer, record)
+        raise
+    try:
+        yield record
+        record.outcome = record.outcome or "ok"
+    except (UpstreamError, LabelExceedsClearance) as error:
+        record.failed(error)
+        raise
+    except (asyncio.CancelledError, GeneratorExit):
+        record.outcome = "aborted"
+        raise
+    finally:
+        await _settle(writer, record)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A call under way; whoever makes it writes down here what is learned."""
+
+    hold: Hold
+    clock: Callable[[], float] = field(default=monotonic, repr=False)
+    usage: Usage | None = None
+    """What the upstream says was used, or a better guess than the hold's estimate; None: not known."""
+    outcome: Outcome | None = None
+    error_code: str | None = None
+    bytes_out: int = 0
+    """Bytes that reached the client."""
+    first_byte_ms: int | None = None
+    started: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.started = self.clock()
+
+    def first_byte(self) -> None:
+        """Note the time of the answer's first byte; later calls change nothing."""
+        if self.first_byte_ms is None:
+            self.first_byte_ms = self._elapsed_ms()
+
+    def failed(self, error: UpstreamError | LabelExceedsClearance) -> None:
+        """Note how the upstream failed, and what that cost where it did not say."""
+        self.outcome = "refused" if isinstance(error, _REFUSALS) else "failed"
+        self.error_code = error.code
+        if self.usage is None and not (isinstance(error, UpstreamError) and error.billed):
+            self.usage = _NOTHING
+
+    def took_nothing(self, outcome: Outcome, error_code: str | None) -> None:
+        """Note that nothing left the house."""
+        self.usage, self.outcome, self.error_code = _NOTHING, outcome, error_code
+
+    @property
+    def charged(self) -> Usage:
+        """The usage that would be settled now; a count that cannot be one is as good as none."""
+        return self.usage if self.usage is not None and _is_plausible(self.usage) else self.hold.estimate
+
+    @property
+    def cost_nano_usd(self) -> int:
+        """What the attempt would cost if it were settled now."""
+        return nano_usd(self.charged, self.hold.deployment.price)
+
+    def settlement(self) -> Settlement:
+        """The attempt as it stands, to be written; one that nobody gave an outcome has failed within Soleira."""
+        total_ms = self._elapsed_ms()
+        return Settlement(
+            attempt_id=self.hold.id,
+            usage=self.charged,
+            cost_nano_usd=self.cost_nano_usd,
+            outcome=self.outcome or "failed",
+            error_code=self.error_code if self.outcome else "internal_error",
+            first_byte_ms=self.first_byte_ms,
+            total_ms=total_ms,
+            settled_at=self.hold.started_at + timedelta(milliseconds=total_ms),
+            bytes_out=self.bytes_out,
+        )
+
+    def _elapsed_ms(self) -> int:
+        return round((self.clock() - self.started) * 1000)
+
+
+_REFUSALS = (LabelExceedsClearance, UpstreamRateLimited, UpstreamRefused)
+
+
+def _is_plausible(usage: Usage) -> bool:
+    lanes = (usage.fresh, usage.cached, usage.output, usage.reasoning)
+    return min(lanes) >= 0 and max(lanes) <= _MOST_TOKENS
+
+
+async def _settle(writer: Writer, record: Attempt) -> None:
+    """Write the settlement; that it cannot be written now must not spoil an answer that was given."""
+    with CancelScope(shield=True):
+        try:
+            await writer.settle(record.settlement())
+        except (NotHeldError, Unavailable) as failure:
+            log.error("attempt_not_settled_now", attempt=record.hold.id, failure=failure)

@@ -1,0 +1,1 @@
+"""What goes over the wire: raw spans, server-sent events, usage."""
