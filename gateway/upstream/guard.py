@@ -1,0 +1,254 @@
+"""The guard: the one place that connects to deployments, and only where zone, label and address agree."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import aiohttp
+import structlog
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from gateway.errors import LabelExceedsClearance, NotLocal
+from policies.zones import parse_address
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from aiohappyeyeballs import AddrInfoType
+
+    from gateway.catalog.deployments import Deployment
+    from policies.labels import Label
+    from policies.zones import Zone
+
+log = structlog.get_logger()
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""From a name and a port to addresses as text."""
+
+# Servers drop idle connections after 5 s (uvicorn, so vLLM and SGLang too); a POST on a dropped one cannot be repeated.
+_KEEP_ALIVE_SECONDS = 4.0
+_LOOPBACK = parse_address("127.0.0.1")
+
+
+async def system_resolve(host: str, port: int) -> Sequence[str]:
+    """Ask the system's resolver, once."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+class Guard:
+    """Opens every connection to a deployment, where its zone may hold the label and its address is in the zone.
+
+    Names are resolved once a connection, all their addresses must belong to the zone, and only those are dialled. No
+    redirect is followed; proxies, .netrc, cookies and key logs of the environment are not looked at.
+    """
+
+    def __init__(self, resolve: Resolve = system_resolve) -> None:
+        self._resolve = resolve
+        self._tls = _tls_context()
+        self._sessions: dict[tuple[str, str, Zone], aiohttp.ClientSession] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
+
+    def check(self, deployment: Deployment, label: Label) -> None:
+        """LabelExceedsClearance unless a text with this label may enter the deployment's zone."""
+        zone = deployment.zone
+        if not zone.admits(label):
+            raise LabelExceedsClearance(
+                f"a request labelled {str(label)!r} may not leave for zone {zone.name!r} (clearance {zone.clearance}): "
+                "ask 'auto' or a model in a cleared zone, or have the label lowered by an approval"
+            )
+
+    async def prove(self, deployments: Iterable[Deployment]) -> None:
+        """NotLocal if a deployment in a zone of the house or the home network leads elsewhere.
+
+        Names of other zones are not looked up: nobody outside learns that this house is up.
+        """
+        for deployment in deployments:
+            target = Target.of(deployment)
+            if target is not None and target.socket is None and _is_own(deployment.zone):
+                await self._prove(deployment, target)
+
+    @asynccontextmanager
+    async def post(
+        self, deployment: Deployment, label: Label, path: str, body: bytes
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a JSON body to a path below the deployment's base URL; leaving the context hangs up.
+
+        No header of a client's goes along, and no key but the deployment's own.
+        """
+        self.check(deployment, label)
+        target = Target.of(deployment)
+        if target is None:
+            raise NotLocal(f"deployment {deployment.name!r} has no address to connect to")
+        response = await self._open(deployment, target, path, body)
+        try:
+            yield response
+        finally:
+            response.release()  # back to the pool if it was read to its end, else closed
+
+    async def _open(self, deployment: Deployment, target: Target, path: str, body: bytes) -> aiohttp.ClientResponse:
+        limits = deployment.limits
+        timeout = aiohttp.ClientTimeout(total=limits.total, connect=limits.connect, sock_connect=limits.connect)
+        session = self._session(deployment, target)
+        try:
+            return await session.post(
+                URL(target.url + path, encoded=True),
+                data=body,
+                headers=_headers(deployment),
+                timeout=timeout,
+                allow_redirects=False,
+            )
+        except aiohttp.ClientConnectorError as error:
+            if isinstance(error.os_error, _OutsideZoneError):
+                raise _not_local(deployment, str(error.os_error)) from None
+            raise
+
+    def _session(self, deployment: Deployment, target: Target) -> aiohttp.ClientSession:
+        key = (deployment.name, deployment.base_url, deployment.zone)
+        if key not in self._sessions:
+            self._sessions[key] = aiohttp.ClientSession(
+                connector=self._connector(deployment, target),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                raise_for_status=False,
+            )
+        return self._sessions[key]
+
+    def _connector(self, deployment: Deployment, target: Target) -> aiohttp.BaseConnector:
+        if target.socket is not None:
+            if not deployment.zone.addresses.cover(_LOOPBACK):
+                raise _not_local(deployment, target.socket)
+            return aiohttp.UnixConnector(target.socket, limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS)
+        return aiohttp.TCPConnector(
+            ssl=self._tls,
+            resolver=_ZoneResolver(deployment, self._resolve),
+            use_dns_cache=False,
+            socket_factory=_zone_sockets(deployment.zone),
+            keepalive_timeout=_KEEP_ALIVE_SECONDS,
+            limit=0,
+        )
+
+    async def _prove(self, deployment: Deployment, target: Target) -> None:
+        url = URL(target.url)
+        try:
+            addresses = await self._resolve(str(url.host), url.port or 0)
+        except OSError:
+            return  # a machine that is off now is checked when it is dialled
+        _check_addresses(deployment, addresses)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a base URL leads: a URL, and the Unix socket under it if it names one."""
+
+    url: str
+    socket: str | None = None
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> Target | None:
+        """Read `http(s)://host[:port]/path` or `unix:/path/to.sock:/v1`; None for a deployment without an address."""
+        scheme, _, rest = deployment.base_url.partition(":")
+        if scheme == "unix":
+            path, _, prefix = rest.rpartition(":")
+            return cls("http://localhost" + prefix.rstrip("/"), path)
+        if scheme in ("http", "https"):
+            return cls(deployment.base_url.rstrip("/"))
+        return None
+
+
+class _OutsideZoneError(OSError):
+    """Raised where a socket would be made. An OSError, so that aiohttp cleans up after it as after a failed dial."""
+
+
+class _ZoneResolver(AbstractResolver):
+    """Resolves for one deployment: all addresses belong to its zone, or none is dialled."""
+
+    def __init__(self, deployment: Deployment, resolve: Resolve) -> None:
+        self._deployment = deployment
+        self._resolve = resolve
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        addresses = await self._resolve(host, port)
+        _check_addresses(self._deployment, addresses)
+        return [_result(host, address, port) for address in dict.fromkeys(addresses)]
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _result(host: str, address: str, port: int) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    numeric = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=numeric)
+
+
+def _check_addresses(deployment: Deployment, addresses: Sequence[str]) -> None:
+    for address in addresses:
+        if not _belongs(deployment.zone, address):
+            raise _not_local(deployment, address)
+    if not addresses:
+        raise _not_local(deployment, "no address")
+
+
+def _belongs(zone: Zone, address: str) -> bool:
+    try:
+        return zone.addresses.cover(parse_address(address))
+    except ValueError:
+        return False
+
+
+def _not_local(deployment: Deployment, address: str) -> NotLocal:
+    log.warning("deployment_not_local", deployment=deployment.name, zone=deployment.zone.name, address=address)
+    return NotLocal(
+        f"deployment {deployment.name!r} leads outside of its zone {deployment.zone.name!r} "
+        f"({deployment.zone.addresses}): nothing was sent; correct its base_url or its zone in deployments.yaml"
+    )
+
+
+def _zone_sockets(zone: Zone) -> Callable[[AddrInfoType], socket.socket]:
+    """The last hop: sees the very address that is dialled, IP literals and whatever the resolver returned alike."""
+
+    def make(info: AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, address = info
+        if not _belongs(zone, str(address[0])):
+            raise _OutsideZoneError(str(address[0]))
+        return socket.socket(family, kind, protocol)
+
+    return make
+
+
+def _is_own(zone: Zone) -> bool:
+    classes = zone.addresses.classes
+    return not classes & {"public", "any"} and all(network.is_private for network in zone.addresses.networks)
+
+
+def _headers(deployment: Deployment) -> dict[str, str]:
+    headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "soleira"}
+    if deployment.api_key is not None:
+        headers["Authorization"] = f"Bearer {deployment.api_key}"
+    return headers
+
+
+def _tls_context() -> ssl.SSLContext:
+    """Verification on, and no key log: `ssl.create_default_context` would obey SSLKEYLOGFILE."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    context.set_alpn_protocols(("http/1.1",))
+    return context
