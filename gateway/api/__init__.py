@@ -1,0 +1,1 @@
+"""HTTP: the endpoints, their authentication and their errors."""

@@ -1,0 +1,90 @@
+"""The admin application: served on the data directory's socket only, so whoever reaches it owns the house."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, FastAPI
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from gateway.api import errors
+from gateway.api.auth import CurrentRuntime
+from gateway.catalog.load import CatalogError
+from gateway.db import keys
+from gateway.db.keys import KeySpec
+from gateway.errors import BadRequest, NotFound
+from gateway.ledger import spend
+from gateway.runtime import Runtime
+from policies.labels import Label, Level, Mark
+from policies.load import PackError
+
+router = APIRouter()
+
+
+def _mark(text: object) -> Mark:
+    return Mark.parse(str(text))
+
+
+def _label(text: object) -> Label | None:
+    return None if text is None else Label(_mark(text))
+
+
+class KeyCreate(BaseModel):
+    """A key to create; labels are written as in a pack."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    name: str
+    groups: tuple[str, ...] = ()
+    clearance: Annotated[Mark, BeforeValidator(_mark)] = Mark(Level.PRIVATE)
+    label: Annotated[Label | None, BeforeValidator(_label)] = None
+    collections: tuple[str, ...] = ()
+
+
+@router.post("/keys")
+async def create_key(wish: KeyCreate, runtime: CurrentRuntime) -> dict[str, Any]:
+    """Create a key; its text is in this answer and nowhere else."""
+    spec = KeySpec(wish.name, wish.groups, wish.clearance, wish.label, wish.collections)
+    key = await keys.create(runtime.engine, spec)
+    return {"key": key, **spec.as_dict()}
+
+
+@router.get("/keys")
+async def list_keys(runtime: CurrentRuntime) -> list[dict[str, Any]]:
+    """List the keys, revoked ones too, without their texts."""
+    return [row.as_dict() for row in await keys.list_keys(runtime.engine)]
+
+
+@router.delete("/keys/{name}")
+async def revoke_key(name: str, runtime: CurrentRuntime) -> dict[str, str]:
+    """Revoke a key: it is refused from the moment this returns."""
+    digest = await keys.revoke(runtime.engine, name)
+    if digest is None:
+        raise NotFound(f"there is no valid key named {name!r}")
+    await runtime.revocations.announce(digest)
+    return {"name": name, "state": "revoked"}
+
+
+@router.get("/spend")
+async def read_spend(runtime: CurrentRuntime) -> dict[str, Any]:
+    """What was spent, by model, zone, deployment and principal."""
+    return (await spend.spend(runtime.engine)).as_dict()
+
+
+@router.post("/reload")
+async def reload(runtime: CurrentRuntime) -> dict[str, str]:
+    """Put the pack's present files in force; a bad pack changes nothing."""
+    try:
+        loaded = runtime.packs.reload()
+    except (PackError, CatalogError) as error:
+        raise BadRequest(str(error)) from error
+    return {"policy": loaded.pack.version}
+
+
+def create_admin(runtime: Runtime) -> FastAPI:
+    """Build the application for the admin socket."""
+    app = FastAPI(title="Soleira, admin socket", openapi_url=None)
+    app.state.runtime = runtime
+    errors.register(app)
+    app.include_router(router)
+    return app

@@ -1,0 +1,72 @@
+"""`POST /v1/chat/completions`: a plain ASGI application before FastAPI's own routes, since this is the hot path."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from gateway.api.auth import key_in
+from gateway.api.http import ClientLeft, Exchange
+from gateway.chat import answer, request
+from gateway.chat.admit import Call
+from gateway.errors import BadRequest, GatewayError
+from policies.labels import Label, Mark
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from gateway.runtime import Runtime
+
+log = structlog.get_logger()
+
+_ENDPOINT = "chat.completions"
+
+
+class ChatCompletions:
+    """Answers chat completions for one runtime."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(scope, receive, send, self._runtime.new_id("req"))
+        metrics = self._runtime.metrics
+        began = time.monotonic()
+        code = ""
+        with metrics.in_flight.track_inprogress():
+            try:
+                await self._answer(exchange)
+            except ClientLeft:
+                code = "client_left"
+            except GatewayError as error:
+                code = error.code
+                await exchange.refuse(error, {})
+            except Exception as failure:  # the border of a request: nobody above could answer
+                code = GatewayError.code
+                log.error("request_failed", request_id=exchange.request_id, failure=failure)
+                if not exchange.started:
+                    await exchange.refuse(GatewayError("the gateway failed; its log names the place"), {})
+                else:
+                    raise
+        metrics.requests.labels(_ENDPOINT, str(exchange.status), code).inc()
+        metrics.seconds.labels(_ENDPOINT).observe(time.monotonic() - began)
+
+    async def _answer(self, exchange: Exchange) -> None:
+        principal = await self._runtime.principals.verify(key_in(exchange.header))
+        asked_label = label_in(exchange.header(b"soleira-label"))
+        chat = request.read(await exchange.body())
+        call = Call(principal, chat, exchange.request_id, asked_label)
+        async with exchange.while_connected():
+            await answer.answer(self._runtime, call, exchange)
+
+
+def label_in(value: str | None) -> Label | None:
+    """Read the `soleira-label` header: `private`, `private+health`."""
+    if value is None or not value.strip():
+        return None
+    try:
+        return Label(Mark.parse(value))
+    except ValueError as error:
+        raise BadRequest(f"the header soleira-label: {error}", param="soleira-label") from None

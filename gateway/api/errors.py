@@ -1,0 +1,45 @@
+"""Renders errors of FastAPI's routes as OpenAI error bodies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from gateway.errors import BadRequest, GatewayError, NotFound
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Request
+
+
+def register(app: FastAPI) -> None:
+    """Have the application answer every failure in the one shape."""
+    app.add_exception_handler(GatewayError, _gateway_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+
+
+async def _gateway_error(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, GatewayError)  # noqa: S101 - for the type checker: registered for this class
+    headers = {"retry-after": error.retry_after} if error.retry_after is not None else None
+    return JSONResponse(error.body(), status_code=error.status, headers=headers)
+
+
+async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker: registered for this class
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    refusal = BadRequest(f"{place}: {first['msg']}", param=place)
+    return JSONResponse(refusal.body(), status_code=refusal.status)
+
+
+async def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker: registered for this class
+    if error.status_code == NotFound.status:
+        refusal: GatewayError = NotFound(f"there is no {request.method} {request.url.path}")
+    else:
+        refusal = BadRequest(str(error.detail))
+        refusal.status = error.status_code
+    return JSONResponse(refusal.body(), status_code=refusal.status, headers=error.headers)

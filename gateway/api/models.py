@@ -1,0 +1,40 @@
+"""`GET /v1/models`: the models this caller may ask for, with where they run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter
+
+from gateway.api.auth import Caller, CurrentRuntime
+
+if TYPE_CHECKING:
+    from gateway.catalog.deployments import Deployment
+
+router = APIRouter(prefix="/v1", tags=["models"])
+
+
+@router.get("/models")
+async def list_models(_caller: Caller, runtime: CurrentRuntime) -> dict[str, Any]:
+    """List the models; `soleira` holds what OpenAI's shape has no place for."""
+    catalog = runtime.packs.current.catalog
+    automatic = [deployment for deployment in catalog.deployments if deployment.automatic]
+    models = {"auto": automatic, **catalog.models()}
+    return {"object": "list", "data": [_model(name, deployments) for name, deployments in models.items()]}
+
+
+def _model(name: str, deployments: list[Deployment]) -> dict[str, Any]:
+    contexts = [deployment.context for deployment in deployments if deployment.context is not None]
+    capabilities = frozenset[str]().union(*(deployment.capabilities or () for deployment in deployments))
+    return {
+        "id": name,
+        "object": "model",
+        "created": 0,
+        "owned_by": "soleira",
+        "soleira": {
+            "zones": sorted({deployment.zone.name for deployment in deployments}),
+            "deployments": [deployment.name for deployment in deployments],
+            "context": max(contexts, default=None),
+            "capabilities": sorted(capabilities | {"chat"}),
+        },
+    }

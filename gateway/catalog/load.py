@@ -1,0 +1,148 @@
+"""Turns a pack's deployments into callable ones, and adds the two that every house has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.catalog.deployments import Deployment, Limits, Price
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.load import Pack
+    from policies.schema import DeploymentSpec, KeySource, LimitsEntry, TokenPrice
+
+QUOTES = "quotes"
+DEMONSTRATION = "smollm2-135m"
+
+FREE = Price(Decimal(0), Decimal(0), source="this machine, already paid for", as_of=date(2026, 11, 30))
+
+
+# Their wire formats are translated in a process of their own, which does not exist yet.
+_NOT_YET = frozenset({"anthropic", "litellm"})
+
+
+class CatalogError(Exception):
+    """A deployment that cannot be used as it is written; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All deployments of one pack version, in the pack's order, the built-in ones last."""
+
+    deployments: tuple[Deployment, ...]
+
+    def builtin_zones(self) -> dict[str, str]:
+        """The models of this house that no pack declares, with their zones."""
+        return {d.model: d.zone.name for d in self.deployments if d.price is FREE}
+
+    def models(self) -> dict[str, list[Deployment]]:
+        """The model names people may ask for, with the deployments behind each."""
+        models: dict[str, list[Deployment]] = {}
+        for deployment in self.deployments:
+            for name in (deployment.model, *deployment.aliases):
+                if deployment.listed:
+                    models.setdefault(name, []).append(deployment)
+        return models
+
+
+def load(pack: Pack, environment: Mapping[str, str], engine_socket: Path | None) -> Catalog:
+    """Build the catalog; `engine_socket` is the demonstration engine's, None where it cannot run."""
+    deployments = [_deployment(spec, pack, environment) for spec in pack.deployments]
+    if engine_socket is not None:
+        deployments.append(_demonstration(pack, engine_socket))
+    deployments.append(_quotes(pack))
+    return Catalog(tuple(deployments))
+
+
+def _deployment(spec: DeploymentSpec, pack: Pack, environment: Mapping[str, str]) -> Deployment:
+    if spec.engine in _NOT_YET:
+        raise CatalogError(f"deployment {spec.name!r}: the engine {spec.engine!r} is not available yet")
+    return Deployment(
+        name=spec.name,
+        model=spec.model,
+        aliases=tuple(spec.aliases),
+        engine=spec.engine,
+        base_url=spec.base_url.rstrip("/"),
+        upstream_model=spec.upstream_model or spec.model,
+        zone=pack.zones[spec.zone],
+        price=_price(spec.price),
+        api_key=_secret(spec.name, spec.api_key, environment),
+        grade=spec.grade,
+        context=spec.context,
+        max_output=spec.max_output,
+        capabilities=frozenset((*spec.capabilities, "chat")) if spec.capabilities else None,
+        limits=_limits(spec.limits),
+    )
+
+
+def _price(spec: TokenPrice) -> Price:
+    rates = spec.per_million
+    return Price(
+        input=rates.input,
+        output=rates.output,
+        cached=rates.cached,
+        reasoning=rates.reasoning,
+        currency=spec.currency,
+        source=spec.source,
+        as_of=spec.as_of,
+    )
+
+
+def _limits(spec: LimitsEntry) -> Limits:
+    stated = {name: value for name, value in spec.model_dump().items() if value is not None}
+    return replace(Limits(), **stated)
+
+
+def _secret(name: str, reference: KeySource | None, environment: Mapping[str, str]) -> str | None:
+    if reference is None:
+        return None
+    if reference.env is not None:
+        value = environment.get(reference.env, "").strip()
+        if not value:
+            raise CatalogError(f"deployment {name!r} needs its key in the environment variable {reference.env}")
+        return value
+    try:
+        value = Path(str(reference.file)).expanduser().read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise CatalogError(f"deployment {name!r}: its key file cannot be read ({error.strerror})") from error
+    if not value:
+        raise CatalogError(f"deployment {name!r}: its key file is empty")
+    return value
+
+
+def _demonstration(pack: Pack, socket: Path) -> Deployment:
+    return Deployment(
+        name="demonstration",
+        model=DEMONSTRATION,
+        engine="llama_server",
+        base_url=f"unix:{socket}:/v1",
+        upstream_model=DEMONSTRATION,
+        zone=pack.loopback_zone,
+        price=FREE,
+        grade=1,
+        context=4096,
+        max_output=1024,
+        capabilities=frozenset({"chat", "json_schema"}),
+        automatic=False,
+    )
+
+
+def _quotes(pack: Pack) -> Deployment:
+    return Deployment(
+        name=QUOTES,
+        model=QUOTES,
+        engine=QUOTES,
+        base_url="",
+        upstream_model=QUOTES,
+        zone=pack.loopback_zone,
+        price=FREE,
+        grade=1,
+        capabilities=None,
+        listed=False,
+        automatic=False,
+    )

@@ -1,0 +1,226 @@
+"""Answers a chat request: admits it, dispatches it along its route, relays what comes, records how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+from anyio import CancelScope
+
+from gateway.chat import passages as injecting
+from gateway.chat import relay
+from gateway.chat.admit import Admission, Refused, admit, default_of
+from gateway.chat.tap import Tap
+from gateway.errors import GatewayError
+from gateway.ledger.attempt import Attempt, attempt
+from gateway.ledger.entries import Hold
+from gateway.ledger.price import as_usd, estimate
+from gateway.privacy.conversations import Message
+from gateway.upstream import dispatch
+from gateway.upstream.clients import Outgoing
+from gateway.wire.usage import estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from gateway.catalog.deployments import Deployment
+    from gateway.chat.admit import Call
+    from gateway.db.decisions import DecisionRecord
+    from gateway.runtime import Runtime
+    from gateway.telemetry import Metrics
+
+Finish = Callable[[], Awaitable[None]]
+"""Sends the last of an answer, after settlement and record: whoever has the answer finds both in the ledger."""
+
+_CLIENT_LEFT = 499
+_EVENT_STREAM = b"text/event-stream; charset=utf-8"
+
+
+class Listener(Protocol):
+    """Whoever the answer goes to."""
+
+    started: bool
+
+    async def start(self, status: int, content_type: bytes, headers: Mapping[str, str]) -> None: ...
+    async def write(self, data: bytes) -> None: ...
+    async def finish(self, data: bytes = b"") -> None: ...
+    async def json(self, status: int, body: bytes, headers: Mapping[str, str]) -> None: ...
+    async def refuse(self, error: GatewayError, headers: Mapping[str, str]) -> None: ...
+
+
+async def answer(runtime: Runtime, call: Call, listener: Listener) -> None:
+    """Answer the call or refuse it; either way its decision is on record."""
+    await _remember_request(runtime, call)
+    try:
+        admission = await admit(runtime, call)
+    except Refused as refused:
+        error = refused.error
+        await runtime.writer.record(replace(refused.record, status=error.status, code=error.code))
+        await listener.refuse(error, _headers(refused.record))
+        return
+    await _Answering(runtime, admission, listener).run()
+
+
+class _Answering:
+    """One admitted call on its way."""
+
+    def __init__(self, runtime: Runtime, admission: Admission, listener: Listener) -> None:
+        self._runtime = runtime
+        self._admission = admission
+        self._listener = listener
+        self._record = admission.record
+        self._prompt_tokens = _prompt_tokens(admission)
+        self._tap = Tap(self._prompt_tokens)
+
+    async def run(self) -> None:
+        """Answer; the decision's record tells how that ended, also when the client leaves."""
+        await self._runtime.writer.record(self._record)
+        self._record = replace(self._record, status=_CLIENT_LEFT)
+        try:
+            finish = await (self._stream() if self._admission.call.request.stream else self._whole())
+        except GatewayError as error:
+            self._record = replace(self._record, status=error.status, code=error.code)
+            finish = self._failing(error)
+        finally:
+            with CancelScope(shield=True):
+                await self._remember_answer()
+                await self._runtime.writer.record(self._record)
+        await finish()
+
+    async def _whole(self) -> Finish:
+        async with dispatch.answer(self._runtime.upstreams, self._dispatched()) as given:
+            self._answered_by(given.deployment)
+            body = relay.whole(given.body or b"", given.payload or {}, self._rewrite(given.deployment), self._tap)
+            given.attempt.usage, given.attempt.bytes_out = self._tap.usage, len(body)
+        self._record = replace(self._record, status=200)
+        return partial(self._listener.json, 200, body, self._final_headers(given.attempt))
+
+    async def _stream(self) -> Finish:
+        async with dispatch.answer(self._runtime.upstreams, self._dispatched()) as given:
+            self._answered_by(given.deployment)
+            await self._listener.start(200, _EVENT_STREAM, _headers(self._record))
+            if given.events is not None:
+                write = self._writing(given.attempt)
+                await relay.streamed(given.events, self._rewrite(given.deployment), self._tap, write)
+        self._record = replace(self._record, status=200)
+        return partial(self._listener.finish, relay.closing(self._final_headers(given.attempt)))
+
+    def _failing(self, error: GatewayError) -> Finish:
+        if self._listener.started:
+            return partial(self._listener.finish, relay.error_event(error.body()))
+        return partial(self._listener.refuse, error, _headers(self._record))
+
+    def _final_headers(self, record: Attempt) -> dict[str, str]:
+        return {**_headers(self._record), "soleira-cost-usd": as_usd(record.cost_nano_usd)}
+
+    def _answered_by(self, deployment: Deployment) -> None:
+        self._record = replace(self._record, zone=deployment.zone.name, deployment=deployment.name)
+
+    def _rewrite(self, deployment: Deployment) -> relay.Rewrite:
+        request = self._admission.call.request
+        asked = request.model if request.model != "auto" else deployment.model
+        return relay.Rewrite(
+            model=None if asked == deployment.upstream_model else asked,
+            strip_usage=request.stream and not request.wants_usage,
+            passages=self._admission.passages,
+        )
+
+    async def _remember_answer(self) -> None:
+        """An answer has the label of its request: if that is above the key's default, it keeps it later on."""
+        admission = self._admission
+        default = default_of(admission.loaded.pack, admission.call.principal)
+        if not admission.label <= default:
+            messages = self._tap.messages
+            await self._runtime.conversations.remember(admission.record.principal, messages, admission.label)
+
+    def _dispatched(self) -> dispatch.Call:
+        return dispatch.Call(self._admission.route, self._outgoing, self._attempt)
+
+    def _outgoing(self, deployment: Deployment) -> Outgoing:
+        """What this deployment is sent: the client's bytes but for the few members that must change."""
+        admission, request = self._admission, self._admission.call.request
+        changes: dict[str, bytes] = {}
+        if request.fields.model != deployment.upstream_model:
+            changes["model"] = msgspec.json.encode(deployment.upstream_model)
+        if request.stream and not request.wants_usage:
+            asked = request.body.tree.get("stream_options") or {}
+            changes["stream_options"] = msgspec.json.encode({**asked, "include_usage": True})
+        if request.collections:
+            changes["messages"] = injecting.inject(request, admission.passages, admission.language)
+        return Outgoing(
+            body=request.body.splice(changes),
+            label=admission.label,
+            stream=request.stream,
+            question=request.question,
+            passages=admission.passages,
+            language=admission.language,
+        )
+
+    @asynccontextmanager
+    async def _attempt(self, deployment: Deployment, ordinal: int) -> AsyncGenerator[Attempt, None]:
+        """Hold and settle one attempt, and count it once it is settled."""
+        runtime, admission = self._runtime, self._admission
+        output = admission.call.request.max_output or deployment.max_output or admission.loaded.pack.max_output
+        hold = Hold(
+            id=runtime.new_id("att"),
+            decision_id=admission.record.id,
+            request_id=admission.record.request_id,
+            ordinal=ordinal,
+            principal=admission.record.principal,
+            deployment=deployment,
+            estimate=estimate(self._prompt_tokens, output, deployment.price),
+            started_at=runtime.now(),
+        )
+        record: Attempt | None = None
+        try:
+            async with attempt(runtime.writer, hold) as record:
+                yield record
+        finally:
+            if record is not None:
+                _count(runtime.metrics, record)
+
+    def _writing(self, record: Attempt) -> Callable[[bytes], Awaitable[None]]:
+        async def write(data: bytes) -> None:
+            record.usage = self._tap.usage  # before sending: the client may leave meanwhile
+            await self._listener.write(data)
+            record.bytes_out += len(data)
+
+        return write
+
+
+async def _remember_request(runtime: Runtime, call: Call) -> None:
+    """What was labelled by hand keeps its label where it comes up again without that hand."""
+    if call.asked_label is None or call.asked_label <= default_of(runtime.packs.current.pack, call.principal):
+        return
+    messages = (Message.read(message) for message in call.request.messages)
+    await runtime.conversations.remember(call.principal.name, messages, call.asked_label)
+
+
+def _count(metrics: Metrics, record: Attempt) -> None:
+    deployment, zone = record.hold.deployment.name, record.hold.deployment.zone.name
+    metrics.attempts.labels(deployment, zone, record.outcome or "failed").inc()
+    metrics.cost.labels(deployment, zone).inc(record.cost_nano_usd)
+    for lane in ("fresh", "cached", "output", "reasoning"):
+        metrics.tokens.labels(deployment, lane).inc(getattr(record.charged, lane))
+
+
+def _prompt_tokens(admission: Admission) -> int:
+    injected = sum(len(passage.text.encode()) for passage in admission.passages)
+    return admission.call.request.prompt_tokens + estimate_tokens(injected)
+
+
+def _headers(record: DecisionRecord) -> dict[str, str]:
+    """What the decision says of itself in an answer's headers."""
+    headers = {
+        "soleira-decision": record.id,
+        "soleira-label": record.label,
+        "soleira-policy": record.policy_version,
+        "soleira-rule": record.rule,
+        "soleira-zone": record.zone,
+        "soleira-deployment": record.deployment,
+    }
+    return {name: value for name, value in headers.items() if value is not None}

@@ -1,0 +1,1 @@
+"""What a request may reveal: its label and where that came from."""

@@ -1,0 +1,102 @@
+"""Decides a request's label: the join of all that it carries, with what raised it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from policies import detectors
+from policies.labels import PUBLIC, Label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gateway.wire.spans import Body
+    from policies.load import Pack
+
+log = structlog.get_logger()
+
+_SCANNED_CHARACTERS = 8_000_000
+"""A request with more text than this counts as unscannable: the scan would hold the machine for seconds."""
+_INLINE_CHARACTERS = 65_536
+"""Up to here scanning takes less than handing the work to a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One thing that a request's label comes from, told without content."""
+
+    name: str
+    label: Label
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A request's label with its sources and the kinds of identifiers that were found."""
+
+    label: Label
+    sources: tuple[Source, ...]
+    findings: frozenset[str]
+
+    def raised_by(self) -> tuple[str, ...]:
+        """The sources that reach the label's level or add to its compartments, as text."""
+        return tuple(
+            str(source)
+            for source in self.sources
+            if source.label.level == self.label.level or source.label.compartments
+        )
+
+
+async def label_of(pack: Pack, body: Body, given: Sequence[Source]) -> Labelled:
+    """Join what is known of the request (`given`) with what its text and its other parts show."""
+    sources = [*given, *_unscannable(pack, body)]
+    strings = list(body.strings())
+    size = sum(len(text) for _, text in strings)
+    if size > _SCANNED_CHARACTERS:
+        sources.append(Source("too large to scan", pack.unscannable))
+        return _joined(sources, frozenset())
+    try:
+        if size > _INLINE_CHARACTERS:
+            found = await asyncio.to_thread(_findings, strings, pack.detectors)
+        else:
+            found = _findings(strings, pack.detectors)
+    except Exception as failure:  # whatever stops a detector, the careful side is taken
+        log.error("detectors_failed", failure=failure)
+        sources.append(Source("detectors failed", pack.unscannable))
+        return _joined(sources, frozenset())
+    sources.extend(Source(f"{kind} in {place}", label) for kind, (place, label) in found.items())
+    return _joined(sources, frozenset(found))
+
+
+def _joined(sources: Iterable[Source], findings: frozenset[str]) -> Labelled:
+    kept = tuple(sources)
+    label = PUBLIC
+    for source in kept:
+        label |= source.label
+    return Labelled(label, kept, findings)
+
+
+def _findings(strings: Iterable[tuple[str, str]], raises: Mapping[str, Label]) -> dict[str, tuple[str, Label]]:
+    """The kinds that were found, each with the first place it was found at and the label it raises to."""
+    found: dict[str, tuple[str, Label]] = {}
+    for place, text in strings:
+        for kind in detectors.find(text).kinds - found.keys():
+            found[kind] = (place, raises.get(kind, PUBLIC))
+    return found
+
+
+def _unscannable(pack: Pack, body: Body) -> Iterable[Source]:
+    """Parts that hold no text to scan: images, audio, files, and whatever is not known."""
+    messages = body.tree.get("messages")
+    for index, message in enumerate(messages if isinstance(messages, list) else ()):
+        content = message.get("content") if isinstance(message, dict) else None
+        for part in content if isinstance(content, list) else ():
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind not in ("text", "refusal"):
+                yield Source(f"unscannable part in messages[{index}]", pack.unscannable)

@@ -1,0 +1,1 @@
+"""From signals to a route: the deployments to try, in order."""

@@ -1,0 +1,38 @@
+"""Orders deployments by what the decision prefers; ties keep the pack's order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.ledger.price import nano_usd
+from gateway.wire.lanes import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gateway.catalog.deployments import Deployment
+    from gateway.routing.demand import Demand
+    from policies.schema import Prefer
+
+_EXPECTED_OUTPUT = 500
+"""Tokens an answer is expected to have where the client set no limit below it."""
+
+
+def ordered(deployments: Iterable[Deployment], prefer: Prefer, demand: Demand) -> list[Deployment]:
+    """Return the deployments best first; `quotes` always comes last, since it only repeats what it was given."""
+    return sorted(deployments, key=lambda d: (d.engine == "quotes", *_rank(d, prefer, demand)))
+
+
+def _rank(deployment: Deployment, prefer: Prefer, demand: Demand) -> tuple[int, int]:
+    match prefer:
+        case "cheapest":
+            return _expected_cost(deployment, demand), -deployment.grade
+        case "best":
+            return -deployment.grade, _expected_cost(deployment, demand)
+        case _:  # no speed has been measured yet, so `fastest` and `steady` keep the pack's order
+            return 0, 0
+
+
+def _expected_cost(deployment: Deployment, demand: Demand) -> int:
+    output = min(demand.max_output or _EXPECTED_OUTPUT, _EXPECTED_OUTPUT)
+    return nano_usd(Usage(fresh=demand.prompt_tokens, output=output), deployment.price)

@@ -1,0 +1,241 @@
+"""No byte leaves for a zone below its label, whatever is asked and however it fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import openai
+import pytest
+
+from gateway.db import decisions
+from gateway.db.keys import KeySpec, create
+from policies.labels import Label, Level, Mark
+from tests.gateway.chat.conftest import asking, post
+from tests.gateway.house import deployment, house, passage
+from tests.wire.sink import recording_sink
+from tests.wire.upstream import answer, completion, fake_upstream, finish
+from tests.wire.upstream import stream as streaming
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RENT = passage("O aluguel vence no dia 10 de cada mês.")
+
+
+async def test_a_private_passage_never_leaves_for_a_hosted_model_asked_by_name(tmp_path: Path, stream: bool) -> None:
+    async with recording_sink() as hosted, house(tmp_path, [deployment("gpt", hosted.url)], passages=[RENT]) as home:
+        refused = await post(home, asking("gpt@papers", stream=stream))
+
+        assert (refused.status, refused.code) == (403, "label_exceeds_clearance")
+        assert "family papers" in refused.headers["soleira-rule"]
+        assert "auto" in refused.json["error"]["message"]
+        assert "approval" in refused.json["error"]["message"]
+        assert hosted.connections == 0
+
+
+async def test_a_private_passage_asked_of_auto_is_answered_in_the_house(tmp_path: Path, stream: bool) -> None:
+    async with recording_sink() as hosted, house(tmp_path, [deployment("gpt", hosted.url)], passages=[RENT]) as home:
+        given = await post(home, asking("auto@papers", stream=stream))
+
+        assert given.status == 200
+        assert "dia 10" in given.text
+        assert given.headers["soleira-zone"] == "device"
+        assert given.headers["soleira-label"] == "private"
+        assert [(cited["file"], cited["line"], cited["chunk"]) for cited in given.citations] == [
+            ("contrato.md", 12, RENT.chunk)
+        ]
+        assert hosted.connections == 0
+
+
+CPF = "O CPF da Ana é 529.982.247-25."
+HIDDEN: list[tuple[str, dict[str, Any]]] = [
+    ("message", {"messages": [{"role": "user", "content": CPF}]}),
+    ("earlier message", {"messages": [{"role": "user", "content": CPF}, {"role": "user", "content": "oi"}]}),
+    ("text part", {"messages": [{"role": "user", "content": [{"type": "text", "text": CPF}]}]}),
+    ("name", {"messages": [{"role": "user", "content": "oi", "name": CPF}]}),
+    (
+        "tool arguments",
+        {
+            "messages": [
+                {"role": "user", "content": "oi"},
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {
+                            "id": "1",
+                            "type": "function",
+                            "function": {"name": "f", "arguments": '{"cpf": "529.982.247-25"}'},
+                        }
+                    ],
+                },
+            ]
+        },
+    ),
+    ("escaped tool arguments", {"metadata": {"inner": '{"cpf": "\\u0035\\u0032\\u0039.982.247-25 CPF"}'}}),
+    (
+        "tool result",
+        {"messages": [{"role": "tool", "tool_call_id": "1", "content": CPF}, {"role": "user", "content": "oi"}]},
+    ),
+    ("tool definition", {"tools": [{"type": "function", "function": {"name": "f", "description": CPF}}]}),
+    ("unknown field", {"x_vendor": {"deep": [{"note": CPF}]}}),
+    ("key of an object", {"metadata": {CPF: "x"}}),
+    ("full-width digits", {"messages": [{"role": "user", "content": "CPF ５２９.９８２.２４７-２５"}]}),
+    (
+        "picture",
+        {
+            "messages": [
+                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}]}
+            ]
+        },
+    ),
+    ("unknown part", {"messages": [{"role": "user", "content": [{"type": "hologram", "data": "AA"}]}]}),
+]
+
+
+@pytest.mark.parametrize("extra", [extra for _, extra in HIDDEN], ids=[name for name, _ in HIDDEN])
+async def test_an_identifier_is_seen_wherever_it_stands(tmp_path: Path, extra: dict[str, Any], stream: bool) -> None:
+    async with recording_sink() as hosted, house(tmp_path, [deployment("gpt", hosted.url)]) as home:
+        refused = await post(home, {**asking("gpt", "oi", stream=stream), **extra})
+
+        assert (refused.status, refused.code) == (403, "label_exceeds_clearance")
+        assert hosted.connections == 0
+
+
+async def test_the_same_request_without_the_identifier_goes_out(tmp_path: Path, stream: bool) -> None:
+    scripts = streaming(finish()) if stream else answer(completion())
+    async with fake_upstream(scripts) as hosted, house(tmp_path, [deployment("gpt", hosted.url)]) as home:
+        given = await post(home, asking("gpt", "oi", stream=stream))
+
+        assert given.status == 200
+        assert given.headers["soleira-label"] == "internal"
+        assert hosted.connections == 1
+
+
+async def test_the_header_raises_and_never_lowers(tmp_path: Path) -> None:
+    async with recording_sink() as hosted, house(tmp_path, [deployment("gpt", hosted.url)], passages=[RENT]) as home:
+        raised = await post(home, asking("gpt", "oi"), headers={"soleira-label": "private+health"})
+        kept = await post(home, asking("gpt@papers"), headers={"soleira-label": "public"})
+        wrong = await post(home, asking("gpt", "oi"), headers={"soleira-label": "confidential"})
+
+        assert (raised.code, raised.headers["soleira-label"]) == ("label_exceeds_clearance", "private+health")
+        assert (kept.code, kept.headers["soleira-label"]) == ("label_exceeds_clearance", "private")
+        assert (wrong.status, wrong.code) == (400, "invalid_request")
+        assert hosted.connections == 0
+
+
+async def test_the_default_label_of_a_key_binds_its_requests(tmp_path: Path) -> None:
+    async with recording_sink() as hosted, house(tmp_path, [deployment("gpt", hosted.url)]) as home:
+        key = await create(home.runtime.engine, KeySpec("doctor", default_label=Label.of(Level.PRIVATE, "health")))
+
+        refused = await post(home, asking("gpt", "oi"), key=key)
+
+        assert (refused.code, refused.headers["soleira-label"]) == ("label_exceeds_clearance", "private+health")
+        assert hosted.connections == 0
+
+
+async def test_a_fallback_never_goes_where_the_label_may_not(tmp_path: Path, stream: bool) -> None:
+    near = deployment("near", "http://127.0.0.1:9/v1", model="chat", zone="device")
+    async with recording_sink() as hosted:
+        async with house(tmp_path, [near, deployment("far", hosted.url, model="chat")], passages=[RENT]) as home:
+            failed = await post(home, asking("chat@papers", stream=stream))
+
+            assert (failed.status, failed.code) == (502, "upstream_unavailable")
+            assert hosted.connections == 0
+
+
+async def test_a_foreign_collection_is_as_if_it_were_not_there(tmp_path: Path, stream: bool) -> None:
+    async with house(tmp_path, passages=[RENT]) as home:
+        key = await create(home.runtime.engine, KeySpec("guest", collections=("recipes",)))
+
+        foreign = await post(home, asking("auto@papers", stream=stream), key=key)
+        missing = await post(home, asking("auto@nowhere", stream=stream), key=key)
+
+        assert (foreign.status, foreign.code) == (404, "collection_not_found") == (missing.status, missing.code)
+        assert foreign.body.replace(b"papers", b"") == missing.body.replace(b"nowhere", b"")
+        assert home.retriever.scopes == []
+
+
+async def test_a_search_is_held_to_the_clearance_of_the_key(tmp_path: Path) -> None:
+    async with house(tmp_path, passages=[RENT]) as home:
+        clearance = Mark(Level.INTERNAL, frozenset({"work"}))
+        key = await create(home.runtime.engine, KeySpec("guest", clearance=clearance, collections=("papers",)))
+
+        await post(home, asking("auto@papers"), key=key)
+
+        assert [(scope.collections, scope.clearance) for scope in home.retriever.scopes] == [(("papers",), clearance)]
+
+
+async def test_a_decision_on_record_holds_no_content(tmp_path: Path, stream: bool) -> None:
+    async with recording_sink() as hosted, house(tmp_path, [deployment("gpt", hosted.url)]) as home:
+        secret = "a salamandra azul mora no CPF 529.982.247-25"
+        refused = await post(home, asking("gpt", secret, stream=stream, metadata={"salamandra": "azul"}))
+        unknown = await post(home, asking("salamandra-azul", stream=stream))
+
+        recorded = await decisions.recent(home.runtime.engine)
+
+        assert unknown.code == "model_not_found"
+        assert {record.code for record in recorded} == {refused.code, unknown.code}
+        assert "salamandra" not in repr(recorded)
+        assert "529" not in repr(recorded)
+        assert any("cpf in messages[0]" in reason for record in recorded for reason in record.raised_by)
+
+
+async def test_a_caller_may_read_the_decision_on_its_own_requests_only(tmp_path: Path) -> None:
+    async with house(tmp_path, passages=[RENT]) as home:
+        mine = await create(home.runtime.engine, KeySpec("ana", collections=("papers",)))
+        other = await create(home.runtime.engine, KeySpec("bia"))
+        given = await post(home, asking("auto@papers"), key=mine)
+        path = f"/soleira/decisions/{given.headers['soleira-decision']}"
+
+        async with home.client(mine) as owner, home.client(other) as stranger:
+            told = await owner.get(path, cast_to=object)
+            with pytest.raises(openai.NotFoundError, match="there is no decision"):
+                await stranger.get(path, cast_to=object)
+
+        assert isinstance(told, dict)
+        assert (told["zone"], told["status"]) == ("device", 200)
+        assert told["rule"] == "family papers are answered in the house"
+
+
+async def test_no_header_of_the_client_reaches_the_deployment(tmp_path: Path) -> None:
+    async with fake_upstream(answer(completion())) as hosted, house(tmp_path, [deployment("gpt", hosted.url)]) as home:
+        sent = {"cookie": "a=b", "x-api-key": "sk-other", "x-forwarded-for": "10.0.0.9", "openai-organization": "org"}
+
+        await post(home, asking("gpt", "oi"), headers=sent)
+
+        head = hosted.requests[0].head.lower()
+        assert b"sk-" not in head
+        assert not [name for name in sent if name.encode() in head]
+        assert b"authorization" not in head
+
+
+async def test_a_private_answer_keeps_its_label_in_the_rest_of_the_conversation(tmp_path: Path, stream: bool) -> None:
+    async with recording_sink() as hosted, house(tmp_path, [deployment("gpt", hosted.url)], passages=[RENT]) as home:
+        given = await post(home, asking("auto@papers", stream=stream))
+        history = [
+            {"role": "user", "content": "something else entirely"},
+            {"role": "assistant", "content": f"  {given.text}\n"},
+            {"role": "user", "content": "Traduza para o inglês."},
+        ]
+
+        refused = await post(home, {"model": "gpt", "messages": history, "stream": stream})
+
+        assert (refused.code, refused.headers["soleira-label"]) == ("label_exceeds_clearance", "private")
+        assert hosted.connections == 0
+
+
+async def test_marks_outlive_the_process_and_belong_to_one_key(tmp_path: Path) -> None:
+    secret = {"role": "user", "content": "o cofre fica atrás do quadro"}
+    async with house(tmp_path) as home:
+        await post(home, {"model": "auto", "messages": [secret]}, headers={"soleira-label": "private+family"})
+    scripts = answer(completion())
+    async with fake_upstream(scripts) as hosted, house(tmp_path, [deployment("gpt", hosted.url)]) as home:
+        key = await create(home.runtime.engine, KeySpec("other"))
+        body = {"model": "gpt", "messages": [secret, {"role": "user", "content": "e agora?"}]}
+
+        refused = await post(home, body)
+        others = await post(home, body, key=key)
+
+        assert (refused.code, refused.headers["soleira-label"]) == ("label_exceeds_clearance", "private+family")
+        assert others.status == 200
+        assert b"cofre" not in (tmp_path / "ledger.db").read_bytes()
