@@ -1,0 +1,67 @@
+"""`soleira test` and `soleira check`: what a change must pass."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from gateway.settings import ROOT, child_environment
+
+PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+"""How typer takes arguments that belong to pytest, `--help` included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One check and how it is run."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+def test(context: typer.Context) -> None:
+    """Run the tests; all arguments are pytest's."""
+    raise typer.Exit(_run(_module("pytest", *context.args)))
+
+
+def check() -> None:
+    """Check format, lint, import directions, the packs' tests, types, and the tests."""
+    failed = [step.name for step in steps() if not _passes(step)]
+    if failed:
+        typer.echo(f"\nFailed: {', '.join(failed)}.", err=True)
+        raise typer.Exit(1)
+    typer.echo("\nAll checks passed.")
+
+
+def steps() -> tuple[Step, ...]:
+    """The checks, the quick ones first."""
+    packs = sorted(rules.parent for rules in (ROOT / "policies" / "packs").glob("*/rules.yaml"))
+    return (
+        Step("format", _module("ruff", "format", "--check", ".")),
+        Step("lint", _module("ruff", "check", ".")),
+        Step("import directions", (str(Path(sys.executable).with_name("lint-imports")),)),
+        *(Step(f"pack {pack.name}", _module("gateway.cli", "policy", "test", "--pack", str(pack))) for pack in packs),
+        Step("types", _module("mypy")),
+        Step("tests", _module("pytest", "-q")),
+    )
+
+
+def _passes(step: Step) -> bool:
+    typer.secho(f"\n{step.name}", bold=True)
+    began = time.monotonic()
+    passed = _run(step.command) == 0
+    typer.echo(f"{step.name}: {'passed' if passed else 'FAILED'} in {time.monotonic() - began:.1f} s")
+    return passed
+
+
+def _module(name: str, *arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "-P", "-m", name, *arguments)
+
+
+def _run(command: tuple[str, ...]) -> int:
+    return subprocess.run(command, cwd=ROOT, env=child_environment(), check=False).returncode

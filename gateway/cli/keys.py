@@ -1,0 +1,75 @@
+"""`soleira keys`: who may call, and what they may read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gateway.cli import ledger, options
+from gateway.db.keys import KeySpec
+from gateway.settings import Settings
+
+app = typer.Typer(help="API keys: who may call, and what they may read.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="The name of the key.")]
+
+
+@app.command()
+def create(
+    name: Name,
+    groups: Annotated[str, typer.Option(help="Groups that rules and collections speak of: adults,family.")] = "",
+    clearance: Annotated[str, typer.Option(help="The highest label it may read: private+health.")] = "private",
+    label: Annotated[str, typer.Option(help="What its texts count as. [default: the pack's default label]")] = "",
+    collections: Annotated[str, typer.Option(help="Collections it may read: papers,recipes.")] = "",
+    data: options.Data = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Make a key; its text is shown once."""
+    spec = KeySpec(
+        name=name,
+        groups=options.words(groups),
+        clearance=options.mark(clearance),
+        default_label=options.label(label) if label else None,
+        collections=options.words(collections),
+    )
+    with ledger.opened(Settings.from_environment(data)) as opened:
+        created = opened.create_key(spec)
+    if as_json:
+        return options.print_json(created)
+    typer.echo(f"{created['key']}\n\nThe key of {name!r}, shown this once: it is kept only as a digest.")
+
+
+@app.command("list")
+def list_keys(data: options.Data = None, as_json: options.AsJson = False) -> None:
+    """List the keys, without their texts."""
+    with ledger.opened(Settings.from_environment(data)) as opened:
+        listed = opened.list_keys()
+    if as_json:
+        return options.print_json(listed)
+    for key in listed:
+        typer.echo(_line(key))
+    if not listed:
+        typer.echo("There is no key yet: 'soleira keys create NAME' makes one.")
+
+
+@app.command()
+def revoke(name: Name, data: options.Data = None) -> None:
+    """Revoke a key: it is refused from now on."""
+    with ledger.opened(Settings.from_environment(data)) as opened:
+        revoked = opened.revoke_key(name)
+    if not revoked:
+        typer.echo(f"soleira: there is no living key named {name!r}; 'soleira keys list' shows them", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"{name!r} is revoked.")
+
+
+def _line(key: dict[str, Any]) -> str:
+    facts = [f"reads {key['clearance']} of {', '.join(key['collections']) or 'no collection'}"]
+    if key["groups"]:
+        facts.append(f"in {', '.join(key['groups'])}")
+    if key["label"]:
+        facts.append(f"its texts count as {key['label']}")
+    if key["revoked_at"]:
+        facts.append(f"revoked {key['revoked_at']}")
+    return f"{key['name']}  {key['prefix']}…  {'; '.join(facts)}"

@@ -1,0 +1,49 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from policies.labels import Label, Mark
+
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", envvar="SOLEIRA_DATA", show_envvar=True, help="The data directory. [default: ./data]"),
+]
+Pack = Annotated[
+    Path | None,
+    typer.Option("--pack", envvar="SOLEIRA_PACK", show_envvar=True, help="The pack. [default: DATA/pack]"),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Read `adults,family`."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def mark(text: str) -> Mark:
+    """Read `private+health`, or end with a usage error."""
+    try:
+        return Mark.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def label(text: str) -> Label:
+    """Read `private+health`, or end with a usage error."""
+    return Label(mark(text))
+
+
+def counted(number: int, noun: str) -> str:
+    """Write `1 file`, `2 files`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON for programs to read."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -1,0 +1,101 @@
+"""`soleira policy`: is the pack right, do its tests pass, what would it decide."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gateway.catalog.load import DEMONSTRATION
+from gateway.cli import options
+from gateway.settings import Settings
+from gateway.supervisor.prepare import HOME_PACK
+from policies.explain import explain as explain_decision
+from policies.load import load_pack
+from policies.signals import Signals
+from policies.testing import run_tests
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from policies.pack import Pack
+    from policies.testing import Outcome
+
+app = typer.Typer(help="The pack: check it, test it, have a decision explained.", no_args_is_help=True)
+
+
+@app.command()
+def check(data: options.Data = None, pack: options.Pack = None) -> None:
+    """Check every file of the pack; problems come as FILE:LINE."""
+    loaded = _load(data, pack)
+    for warning in loaded.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(f"{loaded.folder} is a valid pack, version {loaded.version}.")
+
+
+@app.command("test")
+def run_pack_tests(data: options.Data = None, pack: options.Pack = None, as_json: options.AsJson = False) -> None:
+    """Run the tests that stand beside the pack's rules."""
+    loaded = _load(data, pack)
+    outcomes = run_tests(loaded)
+    if as_json:
+        options.print_json([asdict(outcome) for outcome in outcomes])
+    else:
+        _print_outcomes(loaded, outcomes)
+    if not all(outcome.passed for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+@app.command()
+def explain(
+    label: Annotated[str, typer.Option(help="The request's label: private+health. [default: the pack's]")] = "",
+    model: Annotated[str, typer.Option(help="The model it asks for.")] = "auto",
+    principal: Annotated[str, typer.Option(help="The name of the key it comes with.")] = "",
+    groups: Annotated[str, typer.Option(help="The groups of that key: adults,family.")] = "",
+    collections: Annotated[str, typer.Option(help="The collections it asks: papers,recipes.")] = "",
+    language: Annotated[str, typer.Option(help="The language of its text: pt or en.")] = "",
+    needs: Annotated[str, typer.Option(help="Capabilities it needs: tools,vision.")] = "",
+    findings: Annotated[str, typer.Option(help="Kinds that detectors found in it: cpf,phone.")] = "",
+    size: Annotated[int, typer.Option(min=0, help="Its size in tokens.")] = 0,
+    hour: Annotated[int | None, typer.Option(min=0, max=23, help="The hour it comes at.")] = None,
+    data: options.Data = None,
+    pack: options.Pack = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say what the pack decides about a request, and why, rule by rule."""
+    loaded = _load(data, pack)
+    signals = Signals(
+        label=options.label(label) if label else loaded.default_label,
+        model=model,
+        principal=principal,
+        groups=frozenset(options.words(groups)),
+        collections=options.words(collections),
+        language=language or None,
+        size=size,
+        needs=frozenset(options.words(needs)),
+        findings=frozenset(options.words(findings)),
+        hour=hour,
+    )
+    explanation = explain_decision(loaded, signals)
+    if as_json:
+        return options.print_json(explanation.as_dict())
+    typer.echo(explanation.as_text())
+
+
+def _load(data: Path | None, pack: Path | None) -> Pack:
+    settings = Settings.from_environment(data, pack)
+    # Before the first `up` there is no copy of the pack yet; this is what it will be.
+    folder = HOME_PACK if settings.own_pack and not settings.pack.exists() else settings.pack
+    loaded = load_pack(folder)
+    return replace(loaded, builtin={DEMONSTRATION: loaded.loopback_zone.name})
+
+
+def _print_outcomes(pack: Pack, outcomes: list[Outcome]) -> None:
+    for outcome in outcomes:
+        if outcome.passed:
+            typer.echo(f"passed  {outcome.name}")
+            continue
+        typer.echo(f"FAILED  {outcome.name}\n        rules_test.yaml:{outcome.line}: {outcome.message}")
+    failed = sum(not outcome.passed for outcome in outcomes)
+    typer.echo(f"{options.counted(len(outcomes), 'test')} of {pack.folder}, {failed} failed")

@@ -1,0 +1,174 @@
+"""The gateway process: opens the runtime, serves the public application and the admin socket, closes in order."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+import uvicorn
+import uvloop
+from redis.asyncio import Redis
+
+from gateway.api.admin import create_admin
+from gateway.api.app import create_app
+from gateway.catalog.load import CatalogError
+from gateway.catalog.packs import Packs
+from gateway.dashboard import pages
+from gateway.db import marks
+from gateway.db.engine import open_engine
+from gateway.errors import NotLocal
+from gateway.ledger.owners import this_process
+from gateway.ledger.recover import keep_recovering, recover
+from gateway.ledger.writer import open_writer
+from gateway.principals import Principals
+from gateway.privacy.conversations import Conversations
+from gateway.revocations import Revocations
+from gateway.runtime import Runtime, new_id, now
+from gateway.settings import Settings
+from gateway.supervisor.parts import engine_runs_here
+from gateway.telemetry import Metrics, configure_logging
+from gateway.upstream.clients.http import HttpClient
+from gateway.upstream.clients.quotes import QuotesClient
+from gateway.upstream.dispatch import Upstreams
+from gateway.upstream.guard import Guard
+from policies.load import PackError
+from retrieval.client import RetrievalClient
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Coroutine, Iterator
+
+log = structlog.get_logger()
+
+_DRAIN_SECONDS = 10
+EXIT_CONFIGURATION = 78
+"""`EX_CONFIG` of sysexits.h: starting again changes nothing until somebody edits a file."""
+
+
+def main() -> int:
+    """Run until SIGINT or SIGTERM; EXIT_CONFIGURATION if the pack cannot be put in force."""
+    options = _options()
+    configure_logging()
+    settings = Settings.from_environment(options.data, options.pack)
+    try:
+        uvloop.run(_serve(settings, options.host, options.port))
+    except (PackError, CatalogError, NotLocal) as error:
+        sys.stderr.write(f"{error}\n")  # in plain lines: whoever started the house reads them
+        return EXIT_CONFIGURATION
+    return 0
+
+
+async def _serve(settings: Settings, host: str, port: int) -> None:
+    retrieval = RetrievalClient(settings.retrieval_socket)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(retrieval.close)
+        runtime = await stack.enter_async_context(open_runtime(settings, retrieval, loopback_only=_is_loopback(host)))
+        settings.admin_socket.unlink(missing_ok=True)
+        app = create_app(runtime)
+        pages.add_to(app, runtime)
+        public = _Server(_config(app, host=host, port=port))
+        admin = _Server(_config(create_admin(runtime), uds=str(settings.admin_socket)))
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, _stop, public, admin)
+        async with asyncio.TaskGroup() as serving:
+            serving.create_task(public.serve())
+            serving.create_task(admin.serve())
+
+
+@asynccontextmanager
+async def open_runtime(
+    settings: Settings, retrieval: RetrievalClient, *, loopback_only: bool
+) -> AsyncGenerator[Runtime, None]:
+    """Open every part the gateway is made of, lowest first, and close them in the opposite order."""
+    metrics = Metrics()
+    packs = Packs(settings.pack, os.environ, settings.engine_socket if engine_runs_here() else None)
+    async with AsyncExitStack() as stack:
+        engine = open_engine(settings.ledger_url)
+        stack.push_async_callback(engine.dispose)
+        boot = this_process(new_id("boot"), now())
+        await recover(engine, boot)
+        writer = await stack.enter_async_context(open_writer(settings.ledger_path, boot))
+        guard = await stack.enter_async_context(Guard())
+        await guard.prove(packs.current.catalog.deployments)
+        store = Redis.from_url(settings.redis)
+        stack.push_async_callback(store.aclose)
+        principals = Principals(engine, settings.admin_digest or "")
+        revocations = Revocations(store, principals)
+        stack.enter_context(_running(revocations.listen()))
+        stack.enter_context(_running(packs.follow()))
+        stack.enter_context(_running(keep_recovering(engine, boot)))
+        conversations = Conversations(engine, writer, settings.secret.read_bytes(), await marks.digests(engine))
+        yield Runtime(
+            settings=settings,
+            packs=packs,
+            engine=engine,
+            writer=writer,
+            principals=principals,
+            revocations=revocations,
+            retrieval=retrieval,
+            upstreams=Upstreams(guard, HttpClient(guard), QuotesClient(retrieval)),
+            conversations=conversations,
+            metrics=metrics,
+            loopback_only=loopback_only,
+        )
+
+
+@contextmanager
+def _running(work: Coroutine[None, None, None]) -> Iterator[None]:
+    """Keep work running in the background for as long as the context is open."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the process: two of them share it."""
+
+    def capture_signals(self):  # type: ignore[no-untyped-def]  # uvicorn's own return type is a private generator
+        return nullcontext()
+
+
+def _config(app: object, **where: object) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        lifespan="off",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=_DRAIN_SECONDS,
+        **where,  # type: ignore[arg-type]
+    )
+
+
+def _stop(*servers: _Server) -> None:
+    for server in servers:
+        server.should_exit = True
+
+
+def _is_loopback(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--pack", type=Path)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=4141)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

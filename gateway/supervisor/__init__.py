@@ -1,0 +1,1 @@
+"""The house as processes: children started, kept alive, and stopped in order."""

@@ -1,0 +1,94 @@
+"""What `up` tells people once the house stands."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from policies.decide import decide
+from policies.labels import PRIVATE
+from policies.signals import Signals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from gateway.supervisor.address import Address
+    from gateway.supervisor.probe import LocalEngine
+    from policies.labels import Label
+    from policies.load import Pack
+
+SAMPLES = "samples"
+
+_QUESTION = "Quando vence o aluguel?"
+_PLACES = {"device": "this machine", "lan": "the home network", "cluster": "the cluster", "hosted": "hosted services"}
+
+
+def addresses(address: Address) -> list[str]:
+    """Where the house answers."""
+    return ["", f"  Base URL   {address.url}/v1", f"  Dashboard  {address.url}/dashboard"]
+
+
+def whereabouts(pack: Pack) -> list[str]:
+    """What typed text and documents count as, and where each may go."""
+    return [
+        "",
+        f"  What you type counts as {pack.default_label}: {_whither(pack, pack.default_label)}.",
+        f"  A document without a label counts as {PRIVATE}: {_whither(pack, PRIVATE)}.",
+        f"  {_connected(pack)}",
+    ]
+
+
+def connecting(pack: Pack, folder: Path, engines: Sequence[LocalEngine]) -> list[str]:
+    """How to connect a capable model, naming the engines found on this machine; nothing once one is connected."""
+    if pack.deployments:
+        return []
+    what = "it" if engines else "one (Ollama, llama-server, vLLM, a hosted service)"
+    return [
+        "",
+        *(f"  {_found(engine)}" for engine in engines or ()),
+        "  No capable model is connected: until then answers are quotes from your documents.",
+        f"  To connect {what}, uncomment its entry in {folder / 'deployments.yaml'}",
+        "  (taken up within seconds, no restart).",
+    ]
+
+
+def first_question(address: Address, key: str | None) -> list[str]:
+    """A command that answers at once, from the sample documents; with the key itself while it is new."""
+    question = {"model": f"auto@{SAMPLES}", "messages": [{"role": "user", "content": _QUESTION}]}
+    return [
+        "",
+        "  Ready. Ask the sample documents something:",
+        "",
+        f"  curl {address.url}/v1/chat/completions \\",
+        f'    -H "Authorization: Bearer {key or "$SOLEIRA_ADMIN_KEY"}" -H "Content-Type: application/json" \\',
+        f"    -d '{json.dumps(question, ensure_ascii=False)}'",
+        "",
+    ]
+
+
+def _whither(pack: Pack, label: Label) -> str:
+    decision = decide(pack, Signals(label))
+    if not decision.zones:
+        return f"it may go nowhere ({decision.reason.rstrip('.')})"
+    return f"it may go to {_listed([_place(zone) for zone in decision.zones])}"
+
+
+def _connected(pack: Pack) -> str:
+    used = {deployment.zone for deployment in pack.deployments}
+    if used <= {pack.loopback_zone.name}:
+        return "Nothing outside this machine is connected, so nothing leaves it."
+    return f"Models are connected at {_listed([_place(name) for name in pack.zones if name in used])}."
+
+
+def _found(engine: LocalEngine) -> str:
+    models = f" with {_listed(engine.models[:3])}" if engine.models else ""
+    return f"{engine.name} answers on 127.0.0.1:{engine.port}{models}."
+
+
+def _place(zone: str) -> str:
+    return _PLACES.get(zone, zone)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

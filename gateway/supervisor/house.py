@@ -1,0 +1,105 @@
+"""The whole house, from an empty data directory to an ordered stop."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from gateway.supervisor import banner, lock, parts, prepare, probe
+from gateway.supervisor.children import Child
+from gateway.supervisor.keep import keep
+from policies.load import load_pack
+from retrieval.client import RetrievalClient, RetrievalError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from gateway.settings import Settings
+    from gateway.supervisor.address import Address
+    from gateway.supervisor.children import ChildSpec
+    from policies.load import Pack
+
+_POLL_SECONDS = 0.2
+_SAMPLE_TRIES = 3
+
+
+async def run(settings: Settings, address: Address, say: Callable[[str], None]) -> None:
+    """Run the house until SIGINT, SIGTERM or SIGHUP; a second one ends the children at once.
+
+    Raises what makes a start pointless: the directory in use, the port taken, a pack that is refused.
+    """
+    prepare.directories(settings)
+    with lock.hold(settings.lock):
+        address.check_free()
+        prepare.files(settings)
+        pack = load_pack(settings.pack)
+        key = prepare.admin_key(settings)
+        if key:
+            say(f"Admin key, shown this once (keep it): {key}")
+        children = [Child(spec, say) for spec in _specs(settings, address, say)]
+        for child in children:
+            prepare.rotate(child.spec.log)
+        await keep(children, _welcome(settings, address, pack, key, say), say)
+
+
+def _specs(settings: Settings, address: Address, say: Callable[[str], None]) -> tuple[ChildSpec, ...]:
+    engine = parts.engine_runs_here()
+    if not engine:
+        say("This processor has no AVX2: the demonstration model is left out, everything else works.")
+    return parts.specs(settings, address, engine=engine)
+
+
+async def _welcome(
+    settings: Settings, address: Address, pack: Pack, key: str | None, say: Callable[[str], None]
+) -> None:
+    say(f"Starting; data in {settings.data} ...")
+    await _until(lambda: _answers(address, "/healthz"))
+    engines = await probe.local_engines(
+        {port: name for port, name in probe.USUAL_PORTS.items() if port != address.port}
+    )
+    for line in (
+        *banner.addresses(address),
+        *banner.whereabouts(pack),
+        *banner.connecting(pack, settings.pack, engines),
+    ):
+        say(line)
+    if not settings.samples_marker.exists():
+        say("\n  Getting the search ready and reading the sample documents (about 20 seconds, this once) ...")
+        await _read_samples(settings, say)
+    await _until(lambda: _answers(address, "/readyz"))
+    for line in banner.first_question(address, key):
+        say(line)
+
+
+async def _answers(address: Address, path: str) -> bool:
+    return await probe.status(address.local, address.port, path) == 200
+
+
+async def _read_samples(settings: Settings, say: Callable[[str], None]) -> None:
+    folder = (settings.pack if settings.own_pack else prepare.HOME_PACK) / "samples"
+    client = RetrievalClient(settings.retrieval_socket)
+    try:
+        for _ in range(_SAMPLE_TRIES):  # the process may be killed and come back meanwhile
+            await _until(client.ready)
+            with suppress(RetrievalError):
+                await _take_in(client, folder)
+                settings.samples_marker.touch()
+                return
+    finally:
+        await client.close()
+    say(f"  The samples could not be read; 'soleira ingest {folder} --collection {banner.SAMPLES}' tries again.")
+
+
+async def _take_in(client: RetrievalClient, folder: Path) -> None:
+    async for _ in client.ingest(folder, banner.SAMPLES):
+        pass
+
+
+async def _until(ready: Callable[[], Awaitable[bool]]) -> None:
+    # Other processes become ready in their own time; there is nothing here that could tell.
+    while True:
+        if await ready():
+            return
+        await asyncio.sleep(_POLL_SECONDS)

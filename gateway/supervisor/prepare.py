@@ -1,0 +1,91 @@
+"""The first start's work, each step of which a later start finds done."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+from typing import TYPE_CHECKING
+
+from gateway.db.storage import refuse_network
+from gateway.settings import ROOT, Settings
+from migrations import upgrade
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOME_PACK = ROOT / "policies" / "packs" / "home"
+_KEPT_LOGS = 3
+
+
+class UnsafeDirectoryError(Exception):
+    """The directory for sockets belongs to somebody else."""
+
+
+def directories(settings: Settings) -> None:
+    """Make the data directory, for its owner alone, and the folders in it."""
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (settings.logs, settings.models, settings.valkey_dir):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    _private_directory(settings.run_dir)
+
+
+def files(settings: Settings) -> None:
+    """Make the secret and the pack, and bring both databases to the newest schema."""
+    refuse_network(settings.ledger_path)
+    if not settings.secret.exists():
+        _write_private(settings.secret, secrets.token_bytes(32))
+    if settings.own_pack and not settings.pack.exists():
+        _copy_pack(settings.pack)
+    upgrade("ledger", settings.ledger_url)
+    upgrade("registry", settings.registry_url)
+
+
+def admin_key(settings: Settings) -> str | None:
+    """Make the admin key and keep its digest; None if there is one already."""
+    if settings.admin_digest is not None:
+        return None
+    key = f"sk-soleira-admin-{secrets.token_urlsafe(32)}"
+    _write_private(settings.admin_digest_path, hashlib.sha256(key.encode()).hexdigest().encode())
+    return key
+
+
+def rotate(log: Path) -> None:
+    """Begin a new log; the last three are kept beside it as `NAME.log.1` to `NAME.log.3`."""
+    if not log.exists() or log.stat().st_size == 0:
+        return
+    names = [log, *(log.with_name(f"{log.name}.{number}") for number in range(1, _KEPT_LOGS + 1))]
+    for older, newer in zip(reversed(names), reversed(names[:-1]), strict=False):
+        if newer.exists():
+            newer.replace(older)
+
+
+def _private_directory(folder: Path) -> None:
+    # The short directory lies in /tmp, where anybody may have made that name before us.
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise UnsafeDirectoryError(
+            f"{folder} belongs to somebody else: remove it, or choose a shorter --data directory"
+        )
+    folder.chmod(0o700)
+
+
+def _copy_pack(target: Path) -> None:
+    # A copy that was interrupted must not look like a pack.
+    unfinished = target.with_name("pack.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    shutil.copytree(HOME_PACK, unfinished)
+    unfinished.rename(target)
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    unfinished.unlink(missing_ok=True)
+    with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)

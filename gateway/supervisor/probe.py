@@ -1,0 +1,71 @@
+"""Asks servers on this machine, and only on this machine, whether they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LARGEST_ANSWER = 1 << 20
+
+USUAL_PORTS = {11434: "Ollama", 8080: "llama-server", 8000: "vLLM", 30000: "SGLang", 1234: "LM Studio"}
+"""Where local engines listen unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """A server on a usual port that lists models as OpenAI's does."""
+
+    name: str
+    port: int
+    models: tuple[str, ...]
+
+
+async def status(host: str, port: int, path: str) -> int | None:
+    """The HTTP status of a GET, or None if nobody answers."""
+    answer = await _get(host, port, path)
+    return answer[0] if answer else None
+
+
+async def local_engines(ports: Mapping[int, str]) -> list[LocalEngine]:
+    """The engines that answer on these ports of this machine, by the names that are usual there."""
+    found = await asyncio.gather(*(_engine(port, name) for port, name in ports.items()))
+    return [engine for engine in found if engine]
+
+
+async def _engine(port: int, name: str) -> LocalEngine | None:
+    answer = await _get("127.0.0.1", port, "/v1/models")
+    if answer is None or answer[0] != 200:
+        return None
+    try:
+        listed: Any = json.loads(answer[1])
+        models = tuple(str(model["id"]) for model in listed["data"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    return LocalEngine(name, port, models)
+
+
+async def _get(host: str, port: int, path: str, timeout_seconds: float = 2.0) -> tuple[int, bytes] | None:
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            return await _exchange(host, port, path)
+    except (OSError, TimeoutError, ValueError, IndexError):
+        return None
+
+
+async def _exchange(host: str, port: int, path: str) -> tuple[int, bytes]:
+    reader, writer = await asyncio.open_connection(host, port)
+    try:
+        # HTTP/1.0: the answer comes unchunked and ends with the connection.
+        writer.write(f"GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = b""
+        while len(answer) < _LARGEST_ANSWER and (part := await reader.read(65536)):
+            answer += part
+    finally:
+        writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split(b" ", 2)[1]), body

@@ -1,0 +1,305 @@
+"""The command line, with a running house and without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gateway.cli import app, checks
+from gateway.cli.spend import usd
+from gateway.errors import GatewayError
+from gateway.settings import ROOT, Settings, gateway_environment
+from gateway.supervisor import lock, parts, prepare
+from gateway.supervisor.address import Address
+from policies.problems import PackError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    from gateway.supervisor.children import ChildSpec
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "house"
+
+
+def soleira(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def read(*arguments: object) -> Any:
+    """What a command prints for programs."""
+    result = soleira(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def process(*arguments: object, **more: Any) -> subprocess.CompletedProcess[str]:
+    """The command line as a process of its own, as people see it."""
+    command = [sys.executable, "-P", "-m", "gateway.cli", *map(str, arguments)]
+    environment = {**gateway_environment(), **more}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+
+def listening(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path)) == 0
+
+
+@contextmanager
+def running(settings: Settings, spec: ChildSpec) -> Iterator[None]:
+    """Keep one part of a house running, under its lock, as `up` does."""
+    assert spec.socket is not None
+    prepare.directories(settings)
+    with lock.hold(settings.lock), spec.log.open("wb") as log:
+        prepare.files(settings)
+        with subprocess.Popen(spec.command, env=dict(spec.environment), stdout=log, stderr=log) as part:
+            try:
+                deadline = time.monotonic() + 30
+                while not listening(spec.socket):
+                    assert part.poll() is None, spec.log.read_text()
+                    assert time.monotonic() < deadline
+                    time.sleep(0.05)
+                yield
+            finally:
+                part.terminate()
+
+
+@pytest.fixture
+def gateway(data: Path) -> Iterator[None]:
+    """A running gateway without the rest of the house."""
+    settings = Settings.from_environment(data, environ={"SOLEIRA_ADMIN_KEY": "sk-test"})
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with running(settings, parts.gateway(settings, Address("127.0.0.1", port))):
+        yield
+
+
+def test_a_key_is_made_listed_and_revoked_without_a_house(data: Path) -> None:
+    keys_are_made_listed_and_revoked(data)
+
+
+@pytest.mark.usefixtures("gateway")
+def test_a_key_is_made_listed_and_revoked_beside_a_house(data: Path) -> None:
+    keys_are_made_listed_and_revoked(data)
+
+
+def keys_are_made_listed_and_revoked(data: Path) -> None:
+    options = ("--groups", "adults,family", "--label", "private+health", "--collections", "papers", "--data", data)
+
+    made = read("keys", "create", "ana", *options)
+    listed = read("keys", "list", "--data", data)
+    revoked = soleira("keys", "revoke", "ana", "--data", data)
+    again = soleira("keys", "revoke", "ana", "--data", data)
+
+    assert made.pop("key").startswith("sk-soleira-")
+    asked = {
+        "groups": ["adults", "family"],
+        "clearance": "private",
+        "label": "private+health",
+        "collections": ["papers"],
+    }
+    assert made == {"name": "ana", **asked}
+    assert [(key["name"], key["groups"], key["default_label"]) for key in listed] == [
+        ("ana", ["adults", "family"], "private+health")
+    ]
+    assert "key" not in listed[0]
+    assert "digest" not in listed[0]
+    assert (revoked.exit_code, again.exit_code) == (0, 1)
+    assert read("keys", "list", "--data", data)[0]["revoked_at"] is not None
+
+
+@pytest.mark.usefixtures("gateway")
+def test_what_a_command_writes_alone_and_beside_a_house_is_one_ledger(data: Path) -> None:
+    made = read("keys", "create", "beside", "--data", data)
+    refused = soleira("keys", "create", "beside", "--data", data)
+
+    assert made["name"] == "beside"
+    assert isinstance(refused.exception, GatewayError)
+    assert "there is a key named 'beside' already" in str(refused.exception)
+    assert read("spend", "--data", data)["total_nano_usd"] == 0
+
+
+def test_spend_without_a_house_begins_with_the_exact_total(data: Path) -> None:
+    shown = read("spend", "--data", data)
+
+    assert next(iter(shown)) == "total_nano_usd"
+    assert shown["total_nano_usd"] == 0
+    assert soleira("spend", "--data", data).stdout.startswith("US$ 0.00 in 0 attempts")
+
+
+@pytest.mark.parametrize(
+    ("nano_usd", "shown"),
+    [
+        (0, "US$ 0.00"),
+        (1, "US$ 0.000000001"),
+        (1_500_000_000, "US$ 1.50"),
+        (12_345_678_901_234_567_890, "US$ 12345678901.23456789"),
+    ],
+)
+def test_money_is_shown_exactly(nano_usd: int, shown: str) -> None:
+    assert usd(nano_usd) == shown
+
+
+@pytest.mark.parametrize("options", [("--clearance", "hush"), ("--label", "private+Health!")])
+def test_a_label_that_is_none_is_wrong_usage(options: tuple[str, str], data: Path) -> None:
+    result = soleira("keys", "create", "ana", *options, "--data", data)
+
+    assert result.exit_code == 2
+    assert options[1].split("+")[-1] in result.stderr
+    assert not data.exists()
+
+
+def test_an_error_is_one_line_that_says_what_to_do(data: Path) -> None:
+    settings = Settings.from_environment(data, environ={})
+    prepare.directories(settings)
+
+    with lock.hold(settings.lock):
+        second = process("up", "--data", data)
+
+    assert second.returncode == 1
+    assert second.stdout == ""
+    assert second.stderr == (
+        f"soleira: {data} is in use by process {os.getpid()}: stop that one first (Ctrl-C where it runs), "
+        "or choose another directory with --data\n"
+    )
+
+
+def test_up_refuses_a_bad_pack_with_file_and_line_and_starts_nothing(data: Path, tmp_path: Path) -> None:
+    pack = broken_pack(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    refused = process("up", "--data", data, "--pack", pack, "--port", port)
+
+    assert refused.returncode == 1
+    assert re.match(r"soleira: rules\.yaml:\d+: .*did you mean 'device'\?\n", refused.stderr), refused.stderr
+    assert not list((data / "logs").iterdir())
+
+
+def broken_pack(tmp_path: Path) -> Path:
+    pack = tmp_path / "pack"
+    shutil.copytree(prepare.HOME_PACK, pack)
+    rules = pack / "rules.yaml"
+    rules.write_text(rules.read_text() + "  - {name: wrong, route: {zones: [devise]}}\n")
+    return pack
+
+
+def test_policy_check_names_the_mistake_and_its_line(tmp_path: Path) -> None:
+    pack = broken_pack(tmp_path)
+    line = len((pack / "rules.yaml").read_text().splitlines())
+
+    good = soleira("policy", "check", "--pack", prepare.HOME_PACK)
+    bad = soleira("policy", "check", "--pack", pack)
+
+    assert good.exit_code == 0
+    assert "is a valid pack, version " in good.stdout
+    assert isinstance(bad.exception, PackError)
+    assert f"rules.yaml:{line}: " in str(bad.exception)
+
+
+def test_policy_test_fails_when_one_test_does(tmp_path: Path) -> None:
+    pack = tmp_path / "pack"
+    shutil.copytree(prepare.HOME_PACK, pack)
+    tests = pack / "rules_test.yaml"
+    tests.write_text(tests.read_text() + "\n- {name: impossible, given: {label: secret}, expect: {zones: [hosted]}}\n")
+
+    good = soleira("policy", "test", "--pack", prepare.HOME_PACK)
+    bad = soleira("policy", "test", "--pack", pack)
+
+    assert good.exit_code == 0
+    assert "0 failed" in good.stdout
+    assert bad.exit_code == 1
+    assert "FAILED  impossible" in bad.stdout
+    assert "1 failed" in bad.stdout
+
+
+def test_policy_explain_says_why_before_there_is_a_house(data: Path) -> None:
+    text = soleira("policy", "explain", "--label", "private+health", "--data", data)
+    explained = read("policy", "explain", "--label", "private+health", "--data", data)
+
+    assert text.exit_code == 0
+    assert "device" in text.stdout
+    assert "hosted" not in explained["decision"]["zones"]
+    assert not data.exists()
+
+
+def test_check_runs_every_kind_of_check_and_the_tests_of_every_pack() -> None:
+    ran = [" ".join(step.command[1:]) for step in checks.steps()]
+
+    assert "-P -m ruff format --check ." in ran
+    assert "-P -m ruff check ." in ran
+    assert "-P -m mypy" in ran
+    assert "-P -m pytest -q" in ran
+    assert any(step.command[0].endswith("lint-imports") for step in checks.steps())
+    assert f"-P -m gateway.cli policy test --pack {prepare.HOME_PACK}" in ran
+
+
+def test_test_hands_its_arguments_to_pytest() -> None:
+    ran = process("test", "-q", "tests/gateway/test_settings.py", "-k", "no_such_test_is_there")
+
+    assert "7 deselected" in ran.stdout
+    assert ran.returncode == 5  # pytest's own status for "no tests ran"
+
+
+def test_the_script_and_the_module_are_the_same_program() -> None:
+    helped = process("--help")
+
+    assert helped.returncode == 0
+    assert 'exec "$venv/bin/python" -P -m gateway.cli "$@"' in (ROOT / "soleira").read_text()
+    for command in ("up", "keys", "ingest", "search", "policy", "spend", "test", "check"):
+        assert re.search(rf"^  {command}\b", helped.stdout, re.MULTILINE)
+
+
+@pytest.fixture
+def retrieval(data: Path) -> Iterator[None]:
+    settings = Settings.from_environment(data, environ={})
+    with running(settings, parts.retrieval(settings)):
+        yield
+
+
+@pytest.mark.usefixtures("retrieval")
+def test_documents_go_in_are_found_and_go_out(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "aluguel.txt").write_text("O aluguel do apartamento é de R$ 2.100,00 e vence no dia 7 de cada mês.")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing more")
+    where = ("--collection", "papers", "--data", data)
+
+    taken = soleira("ingest", folder, *where)
+    again = read("ingest", folder / "aluguel.txt", *where)
+    found = read("search", "Quando vence o aluguel?", *where)
+    hidden = read("search", "Quando vence o aluguel?", *where, "--clearance", "internal")
+    listed = read("docs", "list", "--data", data)
+    deleted = soleira("docs", "delete", found[0]["document"], "--data", data)
+
+    assert taken.exit_code == 1  # one file of two could not be read
+    assert "1 file read (1 passage), 0 unchanged, 1 failed" in taken.stdout
+    assert "broken.pdf: " in taken.stderr
+    assert [status["status"] for status in again] == ["unchanged"]
+    assert list(found[0])[:4] == ["document", "chunk", "score", "text"]
+    assert "vence no dia 7" in found[0]["text"]
+    assert found[0]["label"] == "private"
+    assert hidden == []
+    assert {(document["file"], document["state"]) for document in listed} == {
+        ("aluguel.txt", "live"),
+        ("broken.pdf", "failed"),
+    }
+    assert deleted.exit_code == 0
+    assert read("search", "Quando vence o aluguel?", *where) == []
+    assert soleira("docs", "delete", found[0]["document"], "--data", data).exit_code == 1
