@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,12 +20,10 @@ from redis.asyncio import Redis
 
 from gateway.api.admin import create_admin
 from gateway.api.app import create_app
-from gateway.catalog.load import CatalogError
-from gateway.catalog.packs import Packs
+from gateway.catalog.packs import REFUSALS, Folder, Packs
 from gateway.dashboard import pages
 from gateway.db import marks
 from gateway.db.engine import open_engine
-from gateway.errors import NotLocal
 from gateway.ledger.owners import this_process
 from gateway.ledger.recover import keep_recovering, recover
 from gateway.ledger.writer import open_writer
@@ -39,8 +38,7 @@ from gateway.upstream.clients.http import HttpClient
 from gateway.upstream.clients.quotes import QuotesClient
 from gateway.upstream.dispatch import Upstreams
 from gateway.upstream.guard import Guard
-from policies.load import PackError
-from retrieval.client import RetrievalClient
+from retrieval.client import RetrievalClient, RetrievalError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Coroutine, Iterator
@@ -59,7 +57,7 @@ def main() -> int:
     settings = Settings.from_environment(options.data, options.pack)
     try:
         uvloop.run(_serve(settings, options.host, options.port))
-    except (PackError, CatalogError, NotLocal) as error:
+    except REFUSALS as error:
         sys.stderr.write(f"{error}\n")  # in plain lines: whoever started the house reads them
         return EXIT_CONFIGURATION
     return 0
@@ -89,7 +87,7 @@ async def open_runtime(
 ) -> AsyncGenerator[Runtime, None]:
     """Open every part the gateway is made of, lowest first, and close them in the opposite order."""
     metrics = Metrics()
-    packs = Packs(settings.pack, os.environ, settings.engine_socket if engine_runs_here() else None)
+    engine_socket = settings.engine_socket if engine_runs_here() else None
     async with AsyncExitStack() as stack:
         engine = open_engine(settings.ledger_url)
         stack.push_async_callback(engine.dispose)
@@ -97,13 +95,13 @@ async def open_runtime(
         await recover(engine, boot)
         writer = await stack.enter_async_context(open_writer(settings.ledger_path, boot))
         guard = await stack.enter_async_context(Guard())
-        await guard.prove(packs.current.catalog.deployments)
+        packs = await Packs.open(Folder(settings.pack, os.environ, engine_socket, guard.prove))
         store = Redis.from_url(settings.redis)
         stack.push_async_callback(store.aclose)
         principals = Principals(engine, settings.admin_digest or "")
         revocations = Revocations(store, principals)
         stack.enter_context(_running(revocations.listen()))
-        stack.enter_context(_running(packs.follow()))
+        stack.enter_context(_running(packs.follow(partial(_tell, retrieval))))
         stack.enter_context(_running(keep_recovering(engine, boot)))
         conversations = Conversations(engine, writer, settings.secret.read_bytes(), await marks.digests(engine))
         yield Runtime(
@@ -119,6 +117,12 @@ async def open_runtime(
             metrics=metrics,
             loopback_only=loopback_only,
         )
+
+
+async def _tell(retrieval: RetrievalClient) -> None:
+    """Have the retrieval process read the pack's collections and detectors again; if it is away, it will anyway."""
+    with suppress(RetrievalError):
+        await retrieval.reload()
 
 
 @contextmanager

@@ -9,14 +9,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from gateway.api import errors
 from gateway.api.auth import CurrentRuntime
-from gateway.catalog.load import CatalogError
+from gateway.catalog.packs import REFUSALS
 from gateway.db import keys
 from gateway.db.keys import KeySpec
 from gateway.errors import BadRequest, NotFound
 from gateway.ledger import spend
 from gateway.runtime import Runtime
 from policies.labels import Label, Level, Mark
-from policies.load import PackError
 
 router = APIRouter()
 
@@ -75,8 +74,8 @@ async def read_spend(runtime: CurrentRuntime) -> dict[str, Any]:
 async def reload(runtime: CurrentRuntime) -> dict[str, str]:
     """Put the pack's present files in force; a bad pack changes nothing."""
     try:
-        loaded = runtime.packs.reload()
-    except (PackError, CatalogError) as error:
+        loaded = await runtime.packs.reload()
+    except REFUSALS as error:
         raise BadRequest(str(error)) from error
     return {"policy": loaded.pack.version}
 

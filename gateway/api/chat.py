@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _ENDPOINT = "chat.completions"
+_INLINE_BYTES = 1 << 20
 
 
 class ChatCompletions:
@@ -56,10 +58,15 @@ class ChatCompletions:
     async def _answer(self, exchange: Exchange) -> None:
         principal = await self._runtime.principals.verify(key_in(exchange.header))
         asked_label = label_in(exchange.header(b"soleira-label"))
-        chat = request.read(await exchange.body())
+        chat = await _read(await exchange.body())
         call = Call(principal, chat, exchange.request_id, asked_label)
         async with exchange.while_connected():
             await answer.answer(self._runtime, call, exchange)
+
+
+async def _read(body: bytes) -> request.ChatRequest:
+    """Read the body; a large one beside the loop, which has others to serve."""
+    return request.read(body) if len(body) <= _INLINE_BYTES else await asyncio.to_thread(request.read, body)
 
 
 def label_in(value: str | None) -> Label | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -9,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
-from anyio import CancelScope
 
 from gateway.chat import passages as injecting
 from gateway.chat import relay
@@ -86,9 +86,7 @@ class _Answering:
             self._record = replace(self._record, status=error.status, code=error.code)
             finish = self._failing(error)
         finally:
-            with CancelScope(shield=True):
-                await self._remember_answer()
-                await self._runtime.writer.record(self._record)
+            await asyncio.shield(asyncio.ensure_future(self._conclude()))
         await finish()
 
     async def _whole(self) -> Finish:
@@ -129,13 +127,14 @@ class _Answering:
             passages=self._admission.passages,
         )
 
-    async def _remember_answer(self) -> None:
-        """An answer has the label of its request: if that is above the key's default, it keeps it later on."""
+    async def _conclude(self) -> None:
+        """Record how it ended; an answer above its key's default keeps the label of its request later on."""
         admission = self._admission
         default = default_of(admission.loaded.pack, admission.call.principal)
         if not admission.label <= default:
             messages = self._tap.messages
             await self._runtime.conversations.remember(admission.record.principal, messages, admission.label)
+        await self._runtime.writer.record(self._record)
 
     def _dispatched(self) -> dispatch.Call:
         return dispatch.Call(self._admission.route, self._outgoing, self._attempt)

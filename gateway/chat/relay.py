@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,27 +53,31 @@ def whole(body: bytes, answer: dict[str, Any], rewrite: Rewrite, tap: Tap) -> by
 
 
 async def streamed(batches: AsyncIterable[list[Event]], rewrite: Rewrite, tap: Tap, write: Write) -> None:
-    """Relay a stream up to its end, `[DONE]` left out.
+    """Relay a stream up to its end, or up to its `[DONE]`, which is left out.
 
     Raises UpstreamCut if the stream ends before its answer did, or holds an error.
     """
     async for batch in batches:
         out: list[bytes] = []
         try:
-            for event in batch:
+            for event in takewhile(_is_before_the_end, batch):
                 out.extend(_relayed(event, rewrite, tap))
         finally:
             if out:  # what came before an error is the client's
                 await write(b"".join(out))
+        if not all(map(_is_before_the_end, batch)):
+            break
     if not tap.finished:
         raise UpstreamCut("the deployment's answer ended before it was complete")
+
+
+def _is_before_the_end(event: Event) -> bool:
+    return event.kind != "done"
 
 
 def _relayed(event: Event, rewrite: Rewrite, tap: Tap) -> Iterator[bytes]:
     if event.data is None:
         yield event.raw
-        return
-    if event.data.strip() == b"[DONE]":
         return
     chunk = _object(event.data)
     if chunk is None or chunk.get("error"):

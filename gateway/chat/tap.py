@@ -37,8 +37,8 @@ class Tap:
         """Take note of one chunk, or of a whole answer."""
         self._said = read_usage(chunk) or self._said
         for choice in choices_of(chunk):
-            seen = self._choices.setdefault(choice.get("index") or 0, _Choice())
-            self._hear(seen, choice.get("delta") or choice.get("message") or {})
+            seen = self._choices.setdefault(_index(choice, 0), _Choice())
+            self._hear(seen, _object(choice.get("delta")) or _object(choice.get("message")))
             seen.finished = seen.finished or bool(choice.get("finish_reason"))
 
     @property
@@ -76,12 +76,13 @@ class Tap:
         thoughts = (part.get(name) for name in ("reasoning_content", "reasoning"))
         thought = next((thought for thought in thoughts if isinstance(thought, str)), "")
         self._thinking_bytes += len(thought.encode())
-        for position, call in enumerate(part.get("tool_calls") or ()):
-            self._hear_call(seen, position, call)
+        calls = part.get("tool_calls")
+        for position, call in enumerate(calls if isinstance(calls, list) else ()):
+            self._hear_call(seen, position, _object(call))
 
     def _hear_call(self, seen: _Choice, position: int, call: Mapping[str, Any]) -> None:
-        function = call.get("function") or {}
-        index = call.get("index", position)
+        function = _object(call.get("function"))
+        index = _index(call, position)
         for piece in (function.get("name"), function.get("arguments")):
             if isinstance(piece, str):
                 seen.calls.setdefault(index, []).append(piece)
@@ -94,6 +95,15 @@ def choices_of(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not isinstance(choices, list):
         return []
     return [choice for choice in choices if isinstance(choice, dict)]
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _index(holder: Mapping[str, Any], otherwise: int) -> int:
+    index = holder.get("index")
+    return index if isinstance(index, int) else otherwise
 
 
 def _joined(calls: Mapping[int, list[str]]) -> tuple[str, ...]:

@@ -20,17 +20,17 @@ _EXPECTED_OUTPUT = 500
 
 def ordered(deployments: Iterable[Deployment], prefer: Prefer, demand: Demand) -> list[Deployment]:
     """Return the deployments best first; `quotes` always comes last, since it only repeats what it was given."""
-    return sorted(deployments, key=lambda d: (d.engine == "quotes", *_rank(d, prefer, demand)))
+    return sorted(deployments, key=lambda d: (d.engine == "quotes", _rank(d, prefer, demand)))
 
 
-def _rank(deployment: Deployment, prefer: Prefer, demand: Demand) -> tuple[int, int]:
+def _rank(deployment: Deployment, prefer: Prefer, demand: Demand) -> int:
     match prefer:
         case "cheapest":
-            return _expected_cost(deployment, demand), -deployment.grade
+            return _expected_cost(deployment, demand)
         case "best":
-            return -deployment.grade, _expected_cost(deployment, demand)
+            return -deployment.grade
         case _:  # no speed has been measured yet, so `fastest` and `steady` keep the pack's order
-            return 0, 0
+            return 0
 
 
 def _expected_cost(deployment: Deployment, demand: Demand) -> int:

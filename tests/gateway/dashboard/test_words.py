@@ -1,0 +1,82 @@
+"""The page's words and figures, in both languages."""
+
+from __future__ import annotations
+
+import re
+import string
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gateway import errors
+from gateway.dashboard import figures, pages, texts
+from gateway.dashboard.texts import LANGUAGES, WORDS, Texts
+
+TEMPLATES = Path(pages.__file__).parent / "templates"
+
+
+def test_a_text_takes_the_same_values_in_every_language() -> None:
+    def values(text: str) -> set[str | None]:
+        return {field for _, field, _, _ in string.Formatter().parse(text) if field is not None}
+
+    assert {name for name, (en, pt) in WORDS.items() if values(en) != values(pt)} == set()
+    assert all(len(translations) == len(LANGUAGES) and all(translations) for translations in WORDS.values())
+
+
+def test_every_text_that_a_template_asks_for_exists() -> None:
+    asked = {
+        name
+        for template in TEMPLATES.iterdir()
+        for name in re.findall(r"""\bt\(["']([^"']+)["']""", template.read_text(encoding="utf-8"))
+    }
+
+    assert len(asked) > 30
+    assert asked <= WORDS.keys()
+
+
+def test_every_refusal_says_what_to_do() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.GatewayError)]
+
+    for language in LANGUAGES:
+        assert all(Texts(language).refusal(kind.code) and Texts(language).remedy(kind.code) for kind in kinds)
+    assert Texts("en").refusal("upstream_timeout") == "The model did not answer"
+    assert Texts("pt").refusal("label_exceeds_clearance") == "Isto não pode ir para lá"
+
+
+@pytest.mark.parametrize(
+    ("header", "language"),
+    [
+        ("", "en"),
+        ("pt-BR,pt;q=0.9,en;q=0.8", "pt"),
+        ("en-US,en;q=0.9,pt;q=0.8", "en"),
+        ("de-DE,de;q=0.9,pt;q=0.3,en;q=0.2", "pt"),
+        ("fr", "en"),
+        ("en;q=nonsense,pt;q=0.1", "pt"),
+        ("PT", "pt"),
+    ],
+)
+def test_the_browser_s_best_known_language_is_taken(header: str, language: str) -> None:
+    assert texts.preferred(header) == language
+
+
+@pytest.mark.parametrize(
+    ("nano", "english", "portuguese"),
+    [
+        (0, "$0", "US$\u00a00"),
+        (1, "$0.000000001", "US$\u00a00,000000001"),
+        (3_892_200, "$0.0038922", "US$\u00a00,0038922"),
+        (1_234_567_000_000_001, "$1,234,567.000000001", "US$\u00a01.234.567,000000001"),
+    ],
+)
+def test_money_keeps_every_digit_in_either_language(nano: int, english: str, portuguese: str) -> None:
+    assert figures.dollars(nano, "en") == english
+    assert figures.dollars(nano, "pt") == portuguese
+
+
+def test_counts_and_moments_are_written_as_the_language_does() -> None:
+    at = datetime(2026, 12, 1, 9, 5, tzinfo=UTC)
+
+    assert (figures.count(1234567, "en"), figures.count(1234567, "pt")) == ("1,234,567", "1.234.567")
+    assert figures.moment(at, "en") == "2026-12-01 09:05 UTC"
+    assert figures.moment(at, "pt") == "01/12/2026 09:05 UTC"
