@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 
 from gateway.api.auth import Caller, CurrentRuntime
+from gateway.errors import ModelNotFound
 
 if TYPE_CHECKING:
     from gateway.catalog.deployments import Deployment
+    from gateway.runtime import Runtime
 
 router = APIRouter(prefix="/v1", tags=["models"])
 
@@ -17,10 +19,21 @@ router = APIRouter(prefix="/v1", tags=["models"])
 @router.get("/models")
 async def list_models(_caller: Caller, runtime: CurrentRuntime) -> dict[str, Any]:
     """List the models; `soleira` holds what OpenAI's shape has no place for."""
+    return {"object": "list", "data": [_model(*model) for model in _models(runtime).items()]}
+
+
+@router.get("/models/{name:path}")
+async def show_model(name: str, _caller: Caller, runtime: CurrentRuntime) -> dict[str, Any]:
+    """Show one model."""
+    deployments = _models(runtime).get(name)
+    if deployments is None:
+        raise ModelNotFound(f"the model {name!r} does not exist: GET /v1/models lists the ones you may use")
+    return _model(name, deployments)
+
+
+def _models(runtime: Runtime) -> dict[str, list[Deployment]]:
     catalog = runtime.packs.current.catalog
-    automatic = [deployment for deployment in catalog.deployments if deployment.automatic]
-    models = {"auto": automatic, **catalog.models()}
-    return {"object": "list", "data": [_model(name, deployments) for name, deployments in models.items()]}
+    return {"auto": [deployment for deployment in catalog.deployments if deployment.automatic], **catalog.models()}
 
 
 def _model(name: str, deployments: list[Deployment]) -> dict[str, Any]:

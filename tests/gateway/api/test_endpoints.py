@@ -30,9 +30,13 @@ async def test_models_are_listed_with_where_they_run(tmp_path: Path) -> None:
     async with house(tmp_path, [listed]) as home:
         status, models = await get(home, "/v1/models")
         refused, _ = await get(home, "/v1/models", key=None)
+        one = await get(home, "/v1/models/gpt")
+        unknown = await get(home, "/v1/models/vendor/nothing")
 
         shown = {model["id"]: model["soleira"] for model in models["data"]}
         assert (status, refused) == (200, 401)
+        assert one == (200, models["data"][1])
+        assert (unknown[0], unknown[1]["error"]["code"]) == (404, "model_not_found")
         assert list(shown)[:3] == ["auto", "gpt", "g"]
         assert "quotes" not in shown
         assert shown["gpt"] == {
