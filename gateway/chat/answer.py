@@ -103,7 +103,10 @@ class _Answering:
             await self._listener.start(200, _EVENT_STREAM, _headers(self._record))
             if given.events is not None:
                 write = self._writing(given.attempt)
-                await relay.streamed(given.events, self._rewrite(given.deployment), self._tap, write)
+                try:
+                    await relay.streamed(given.events, self._rewrite(given.deployment), self._tap, write)
+                finally:  # also where the client left: what went by so far is known best here
+                    given.attempt.usage = self._tap.usage
         self._record = replace(self._record, status=200)
         return partial(self._listener.finish, relay.closing(self._final_headers(given.attempt)))
 
@@ -184,7 +187,6 @@ class _Answering:
 
     def _writing(self, record: Attempt) -> Callable[[bytes], Awaitable[None]]:
         async def write(data: bytes) -> None:
-            record.usage = self._tap.usage  # before sending: the client may leave meanwhile
             await self._listener.write(data)
             record.bytes_out += len(data)
 

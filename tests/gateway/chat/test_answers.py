@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,6 +78,15 @@ async def test_the_cost_is_exact_and_told(tmp_path: Path, stream: bool) -> None:
         assert (spent.total_nano_usd, spent.held_nano_usd, spent.attempts, spent.estimated) == (COST, 0, 1, 0)
         told_cost = given.headers.get("soleira-cost-usd") or given.body.split(b"soleira-cost-usd=")[1].split(b"\n")[0]
         assert told_cost in ("0.00492", b"0.00492")
+
+
+async def test_usage_that_comes_by_itself_and_is_not_shown_is_still_charged(tmp_path: Path) -> None:
+    whole = told(stream=True)
+    async with fake_upstream(replace(whole, pause=0.05)) as up, house(tmp_path, [deployment("gpt", up.url)]) as home:
+        await post(home, asking("gpt", stream=True))
+
+        spent = await spend(home.runtime.engine)
+        assert (spent.total_nano_usd, spent.estimated) == (COST, 0)
 
 
 async def test_usage_that_only_the_ledger_asked_for_is_not_shown(tmp_path: Path) -> None:
