@@ -9,7 +9,7 @@ from policies.conditions import UNEVALUATED
 from policies.labels import Level
 from policies.pack import AUTO, QUOTES
 from policies.problems import closest
-from policies.schema import DeploymentSpec, OwnedPrice
+from policies.schema import DeploymentSpec, OwnedPrice, TokenPrice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         DeploymentsFile,
         PricesFile,
         RulesFile,
-        TokenPrice,
         When,
     )
     from policies.source import Path, Source
@@ -119,6 +118,8 @@ def pack_warnings(rules: RulesFile, deployments: DeploymentsFile, tests: int) ->
     for entry in deployments.deployments:
         if entry.base_url.startswith("http:") and "public" in _classes(rules, entry.zone):
             yield f"deployment {entry.name!r}: texts and the key travel unencrypted; use https"
+        if isinstance(entry.price, TokenPrice) and entry.price.as_of is None:
+            yield f"deployment {entry.name!r}: its price has no date (as_of), so nobody sees when it is out of date"
 
 
 def _classes(rules: RulesFile, zone: str) -> frozenset[str]:

@@ -276,10 +276,19 @@ class PerMillion(Strict):
 
 
 class TokenPrice(Strict):
+    """A price, with where it was read and when; one of zero must say so, for nothing is free by oversight."""
+
     currency: Annotated[str, AfterValidator(_currency)]
     per_million: PerMillion
-    source: Name
-    as_of: date
+    source: Name | None = None
+    as_of: date | None = None
+
+    @model_validator(mode="after")
+    def _zero_is_meant(self) -> Self:
+        rates = self.per_million
+        if not any((rates.input, rates.output, rates.cached, rates.reasoning)) and not (self.source and self.as_of):
+            raise ValueError("is zero: say where that comes from (source) and since when it holds (as_of)")
+        return self
 
 
 class OwnedPrice(Strict):

@@ -21,8 +21,8 @@ class Price:
 
     input: Decimal
     output: Decimal
-    source: str
-    as_of: date
+    source: str | None
+    as_of: date | None
     cached: Decimal | None = None
     reasoning: Decimal | None = None
     currency: str = "USD"
