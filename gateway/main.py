@@ -147,7 +147,7 @@ def _config(app: object, **where: object) -> uvicorn.Config:
         app,  # type: ignore[arg-type]
         lifespan="off",
         access_log=False,
-        log_level="warning",
+        log_level="critical",  # its tracebacks carry messages of exceptions, which may quote a request
         server_header=False,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
         **where,  # type: ignore[arg-type]

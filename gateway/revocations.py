@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 from redis.exceptions import RedisError
-from tenacity import AsyncRetrying, wait_random_exponential
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -35,7 +35,11 @@ class Revocations:
 
     async def listen(self) -> None:
         """Read the channel until cancelled; a lost connection is made again."""
-        retrying = AsyncRetrying(wait=wait_random_exponential(multiplier=0.2, max=5))
+        retrying = AsyncRetrying(
+            wait=wait_random_exponential(multiplier=0.2, max=5),
+            retry=retry_if_exception_type((RedisError, OSError)),
+            before_sleep=_tell,
+        )
         async for attempt in retrying:
             with attempt:
                 await self._read()
@@ -48,3 +52,9 @@ class Revocations:
                 if message["type"] == "message":
                     self._principals.forget(message["data"].decode("ascii", "replace"))
         raise RedisError("the revocation channel was closed")
+
+
+def _tell(state: RetryCallState) -> None:
+    """Say once that the channel is away; keys then live for their few seconds."""
+    if state.attempt_number == 1 and state.outcome is not None:
+        log.warning("revocation_channel_away", failure=state.outcome.exception())

@@ -36,7 +36,7 @@ class Metrics:
         )
         self.seconds = Histogram(
             "soleira_request_seconds",
-            "Seconds from the request's last byte to the answer's last byte.",
+            "Seconds from the request's head to the answer's last byte.",
             ["endpoint"],
             buckets=_SECONDS,
             registry=self._registry,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from policies.addresses import address_problem
 from policies.conditions import UNEVALUATED
+from policies.detectors import DETECTED
 from policies.labels import Level
 from policies.pack import AUTO, QUOTES
 from policies.problems import closest
@@ -115,6 +116,8 @@ def pack_warnings(rules: RulesFile, deployments: DeploymentsFile, tests: int) ->
     for name, zone in rules.zones.items():
         if zone.clearance.level >= Level.PRIVATE and not zone.addresses.classes.isdisjoint({"public", "any"}):
             yield f"zone {name!r}: {zone.clearance} texts may go to public addresses"
+    for kind in sorted(rules.detectors.keys() - DETECTED):
+        yield f"detectors: {kind!r} is not detected yet, so it raises nothing"
     for entry in deployments.deployments:
         if entry.base_url.startswith("http:") and "public" in _classes(rules, entry.zone):
             yield f"deployment {entry.name!r}: texts and the key travel unencrypted; use https"

@@ -36,23 +36,17 @@ class ChatCompletions:
         exchange = Exchange(scope, receive, send, self._runtime.new_id("req"))
         metrics = self._runtime.metrics
         began = time.monotonic()
-        code = ""
         with metrics.in_flight.track_inprogress():
             try:
                 await self._answer(exchange)
             except ClientLeft:
-                code = "client_left"
+                exchange.code = "client_left"
             except GatewayError as error:
-                code = error.code
-                await exchange.refuse(error, {})
+                await exchange.fail(error, {})
             except Exception as failure:  # the border of a request: nobody above could answer
-                code = GatewayError.code
                 log.error("request_failed", request_id=exchange.request_id, failure=failure)
-                if not exchange.started:
-                    await exchange.refuse(GatewayError("the gateway failed; its log names the place"), {})
-                else:
-                    raise
-        metrics.requests.labels(_ENDPOINT, str(exchange.status), code).inc()
+                await exchange.fail(GatewayError("the gateway failed; its log names the place"), {})
+        metrics.requests.labels(_ENDPOINT, str(exchange.status), exchange.code).inc()
         metrics.seconds.labels(_ENDPOINT).observe(time.monotonic() - began)
 
     async def _answer(self, exchange: Exchange) -> None:

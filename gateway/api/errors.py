@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -13,18 +14,27 @@ from gateway.errors import BadRequest, GatewayError, NotFound
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
+log = structlog.get_logger()
+
 
 def register(app: FastAPI) -> None:
     """Have the application answer every failure in the one shape."""
     app.add_exception_handler(GatewayError, _gateway_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unforeseen)
 
 
 async def _gateway_error(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, GatewayError)  # noqa: S101 - for the type checker: registered for this class
     headers = {"retry-after": error.retry_after} if error.retry_after is not None else None
     return JSONResponse(error.body(), status_code=error.status, headers=headers)
+
+
+async def _unforeseen(_request: Request, failure: Exception) -> JSONResponse:
+    log.error("request_failed", failure=failure)
+    error = GatewayError("the gateway failed; its log names the place")
+    return JSONResponse(error.body(), status_code=error.status)
 
 
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gateway.chat import relay
 from gateway.errors import BodyTooLarge
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ class ClientLeft(Exception):
 
 
 class Exchange:
-    """A request being answered. `started` tells whether the answer's status went out already."""
+    """A request being answered.
+
+    `started` tells whether the answer's status went out already, `code` how it failed, if it did.
+    """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         self._scope = scope
@@ -37,6 +41,7 @@ class Exchange:
         self.request_id = request_id
         self.started = False
         self.status = 0
+        self.code = ""
 
     def header(self, name: bytes) -> str | None:
         """The first header of that (lower-case) name."""
@@ -80,8 +85,12 @@ class Exchange:
         await self.start(status, b"application/json", {**headers, "content-length": str(len(body))})
         await self.finish(body)
 
-    async def refuse(self, error: GatewayError, headers: Mapping[str, str]) -> None:
-        """Answer with an OpenAI error body and the error's status."""
+    async def fail(self, error: GatewayError, headers: Mapping[str, str]) -> None:
+        """Answer with an OpenAI error body: with its status, or as the last event of a stream that has begun."""
+        self.code = error.code
+        if self.started:
+            await self.finish(relay.error_event(error.body()))
+            return
         if error.retry_after is not None:
             headers = {**headers, "retry-after": error.retry_after}
         await self.json(error.status, msgspec.json.encode(error.body()), headers)

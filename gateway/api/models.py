@@ -1,4 +1,4 @@
-"""`GET /v1/models`: the models this caller may ask for, with where they run."""
+"""`GET /v1/models`: the models that can be asked for, with where they run."""
 
 from __future__ import annotations
 

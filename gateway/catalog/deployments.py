@@ -60,6 +60,8 @@ class Deployment:
     limits: Limits = Limits()
     listed: bool = True
     """Shown by /v1/models."""
+    builtin: bool = False
+    """Of this house, in no pack."""
     automatic: bool = True
     """May be chosen by `auto`; otherwise it answers only by name."""
 

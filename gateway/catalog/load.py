@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.catalog.deployments import Deployment, Limits, Price
+from policies.pack import QUOTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,10 +17,9 @@ if TYPE_CHECKING:
     from policies.load import Pack
     from policies.schema import DeploymentSpec, KeySource, LimitsEntry, TokenPrice
 
-QUOTES = "quotes"
 DEMONSTRATION = "smollm2-135m"
 
-FREE = Price(Decimal(0), Decimal(0), source="this machine, already paid for", as_of=date(2026, 11, 30))
+_FREE = Price(Decimal(0), Decimal(0), source="this machine, already paid for", as_of=date(2026, 11, 30))
 
 
 # Their wire formats are translated in a process of their own, which does not exist yet.
@@ -38,7 +38,7 @@ class Catalog:
 
     def builtin_zones(self) -> dict[str, str]:
         """The models of this house that no pack declares, with their zones."""
-        return {d.model: d.zone.name for d in self.deployments if d.price is FREE}
+        return {d.model: d.zone.name for d in self.deployments if d.builtin}
 
     def models(self) -> dict[str, list[Deployment]]:
         """The model names people may ask for, with the deployments behind each."""
@@ -123,11 +123,12 @@ def _demonstration(pack: Pack, socket: Path) -> Deployment:
         base_url=f"unix:{socket}:/v1",
         upstream_model=DEMONSTRATION,
         zone=pack.loopback_zone,
-        price=FREE,
+        price=_FREE,
         grade=1,
         context=4096,
         max_output=1024,
         capabilities=frozenset({"chat", "json_schema"}),
+        builtin=True,
         automatic=False,
     )
 
@@ -140,9 +141,10 @@ def _quotes(pack: Pack) -> Deployment:
         base_url="",
         upstream_model=QUOTES,
         zone=pack.loopback_zone,
-        price=FREE,
+        price=_FREE,
         grade=1,
         capabilities=None,
         listed=False,
+        builtin=True,
         automatic=False,
     )

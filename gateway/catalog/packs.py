@@ -55,12 +55,13 @@ class Folder:
 
     def _read(self) -> Loaded:
         pack = load_pack(self.path)
+        catalog = catalog_load.load(pack, self.environment, self.engine_socket)
+        pack = replace(pack, builtin=catalog.builtin_zones())
         failed = [outcome for outcome in run_tests(pack) if not outcome.passed]
         if failed:
             lines = (f"rules_test.yaml:{outcome.line}: {outcome.name}: {outcome.message}" for outcome in failed)
             raise CatalogError("\n".join(["the pack's own tests fail, so it is not put in force:", *lines]))
-        catalog = catalog_load.load(pack, self.environment, self.engine_socket)
-        return Loaded(replace(pack, builtin=catalog.builtin_zones()), catalog)
+        return Loaded(pack, catalog)
 
 
 class Packs:

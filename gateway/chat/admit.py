@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gateway import errors
+from gateway.chat.retrieve import passages_for
 from gateway.db.decisions import DecisionRecord
-from gateway.privacy.label import Source, label_of
+from gateway.privacy.label import Content, Source, label_of
 from gateway.routing import plan as planning
 from gateway.routing.demand import Demand
+from gateway.wire.usage import estimate_tokens
 from policies.decide import decide
 from policies.language import detect
+from policies.pack import AUTO
 from policies.signals import Signals
-from retrieval.client import RetrievalError, RetrievalNotReady, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,10 +29,7 @@ if TYPE_CHECKING:
     from policies.decide import Decision
     from policies.labels import Label
     from policies.load import Pack
-    from retrieval.client import CollectionInfo, Passage
-
-_PASSAGES = 6
-"""Passages put into a prompt: six of some 400 tokens fit the smallest contexts beside a question."""
+    from retrieval.client import Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,8 @@ class Admission:
     loaded: Loaded
     record: DecisionRecord
     label: Label
-    decision: Decision
+    prompt_tokens: int
+    """A bound from above, passages included."""
     route: tuple[Deployment, ...]
     passages: tuple[Passage, ...]
     language: str
@@ -68,74 +68,71 @@ class Refused(Exception):
 
 
 async def admit(runtime: Runtime, call: Call) -> Admission:
-    """Return the admission; Refused where the policy, the clearance or the catalog says no."""
-    loaded = runtime.packs.current
-    passages = await _retrieve(runtime, call)
-    marks = await runtime.conversations.marks_of(call.principal.name, call.request.messages)
-    given = [*_given(loaded, call, passages), *marks]
-    labelled = await label_of(loaded.pack, call.request.body, given)
-    language = detect(call.request.question) or _language_in(passages) or "en"
-    signals = _signals(call, labelled, language, passages)
-    decision = decide(loaded.pack, signals)
-    record = _record(runtime, call, loaded, labelled, decision, len(passages))
-    if decision.code is not None:
-        raise Refused(_refusal(decision), record)
+    """Return the admission; Refused where retrieval, the policy, the clearance or the catalog says no."""
+    loaded, request = runtime.packs.current, call.request
+    record = _opened(runtime, call, loaded)
     try:
-        route = planning.plan(loaded.catalog.deployments, decision, _demand(call.request, signals))
+        passages = await passages_for(runtime, call.principal, request)
+        labelled = await label_of(loaded.pack, _content(request, passages), await _given(runtime, call, passages))
+        record = _labelled(record, request, labelled, passages)
+        language = detect(request.question) or _language_in(passages) or "en"
+        signals = _signals(runtime, call, labelled, language, passages)
+        decision = decide(loaded.pack, signals)
+        record = replace(record, rule=decision.rule, action=decision.action, zones=decision.zones)
+        if decision.code is not None:
+            raise _refusal(decision)
+        route = planning.plan(loaded.catalog.deployments, decision, _demand(request, signals))
     except errors.GatewayError as error:
-        raise Refused(error, record) from error
-    return Admission(call, loaded, record, labelled.label, decision, route, passages, language)
+        raise Refused(error, replace(record, status=error.status, code=error.code)) from error
+    return Admission(call, loaded, record, labelled.label, signals.size, route, passages, language)
 
 
-async def _retrieve(runtime: Runtime, call: Call) -> tuple[Passage, ...]:
-    request = call.request
-    if not request.collections:
-        return ()
-    if not request.question.strip():
-        raise errors.BadRequest("a model with a collection needs a message of the user to search for", param="messages")
-    scope = await readable(runtime, call.principal, request.collections)
-    try:
-        return tuple(await runtime.retrieval.search(request.question, scope, _PASSAGES))
-    except RetrievalNotReady as error:
-        raise errors.RetrievalUnavailable(str(error), retry_after=str(error.retry_after)) from error
-    except RetrievalError as error:
-        raise errors.RetrievalUnavailable(str(error), retry_after="2") from error
+def _opened(runtime: Runtime, call: Call, loaded: Loaded) -> DecisionRecord:
+    """What is on record of a request before it is labelled; names that the house does not know could be content."""
+    model = call.request.model
+    known = model == AUTO or bool(loaded.pack.zones_of(model))
+    return DecisionRecord(
+        id=runtime.new_id("dec"),
+        at=runtime.now(),
+        request_id=call.request_id,
+        principal=call.principal.name,
+        asked_model=model if known else "(unknown)",
+        collections=(),
+        label=str(default_of(loaded.pack, call.principal)),
+        raised_by=(),
+        rule=None,
+        action="deny",
+        zones=(),
+        policy_version=loaded.pack.version,
+        stream=call.request.stream,
+    )
 
 
-async def readable(runtime: Runtime, principal: Principal, names: Sequence[str]) -> Scope:
-    """The scope of a search; CollectionNotFound alike for what is not there and for what may not be read."""
-    collections = runtime.packs.current.pack.collections
-    for name in names:
-        spec = collections.get(name)
-        by_group = spec is not None and bool(spec.readers & principal.groups)
-        if not (principal.is_admin or name in principal.collections or by_group):
-            raise _no_collection(name)
-    if principal.is_admin:
-        known = {info.name for info in await _collections(runtime)} | set(collections)
-        for name in names:
-            if name not in known:
-                raise _no_collection(name)
-        return Scope(tuple(names), None)
-    return Scope(tuple(names), principal.clearance)
+def _labelled(
+    record: DecisionRecord, request: ChatRequest, labelled: Labelled, passages: Sequence[Passage]
+) -> DecisionRecord:
+    return replace(
+        record,
+        collections=request.collections,
+        label=str(labelled.label),
+        raised_by=labelled.raised_by(),
+        passages=len(passages),
+    )
 
 
-async def _collections(runtime: Runtime) -> Sequence[CollectionInfo]:
-    try:
-        return await runtime.retrieval.collections(Scope.owner())
-    except RetrievalError as error:
-        raise errors.RetrievalUnavailable(str(error), retry_after="2") from error
+def _content(request: ChatRequest, passages: Sequence[Passage]) -> Content:
+    """All that may go out: what the client wrote, and what is put beside it."""
+    found = [(f"passage {number}", passage.text) for number, passage in enumerate(passages, 1)]
+    return Content([*request.texts, *found], request.messages)
 
 
-def _no_collection(name: str) -> errors.CollectionNotFound:
-    return errors.CollectionNotFound(f"there is no collection {name!r} that this key may read", param="model")
-
-
-def _given(loaded: Loaded, call: Call, passages: Sequence[Passage]) -> list[Source]:
+async def _given(runtime: Runtime, call: Call, passages: Sequence[Passage]) -> list[Source]:
     """What is known of the request's label before its text is looked at."""
-    sources = [Source("typed text", default_of(loaded.pack, call.principal))]
+    sources = [Source("typed text", default_of(runtime.packs.current.pack, call.principal))]
     if call.asked_label is not None:
         sources.append(Source("soleira-label header", call.asked_label))
     sources.extend(Source(f"passage {n} of {p.collection}", p.label) for n, p in enumerate(passages, 1))
+    sources.extend(await runtime.conversations.marks_of(call.principal.name, call.request.messages))
     return sources
 
 
@@ -148,9 +145,9 @@ def _language_in(passages: Sequence[Passage]) -> str | None:
     return passages[0].language if passages else None
 
 
-def _signals(call: Call, labelled: Labelled, language: str, passages: Sequence[Passage]) -> Signals:
+def _signals(runtime: Runtime, call: Call, labelled: Labelled, language: str, passages: Sequence[Passage]) -> Signals:
     request = call.request
-    injected = sum(len(passage.text) for passage in passages)
+    injected = sum(len(passage.text.encode()) for passage in passages)
     return Signals(
         label=labelled.label,
         model=request.model,
@@ -158,10 +155,11 @@ def _signals(call: Call, labelled: Labelled, language: str, passages: Sequence[P
         groups=call.principal.groups,
         collections=request.collections,
         language=language,
-        size=request.prompt_tokens + injected // 3,
+        size=request.prompt_tokens + estimate_tokens(injected),
         needs=request.needs,
         findings=labelled.findings,
         stream=request.stream,
+        hour=runtime.now().astimezone().hour,
     )
 
 
@@ -184,25 +182,3 @@ _REFUSALS: Mapping[str, type[errors.GatewayError]] = {
 
 def _refusal(decision: Decision) -> errors.GatewayError:
     return _REFUSALS.get(decision.code or "", errors.Forbidden)(decision.reason)
-
-
-def _record(
-    runtime: Runtime, call: Call, loaded: Loaded, labelled: Labelled, decision: Decision, passages: int
-) -> DecisionRecord:
-    return DecisionRecord(
-        id=runtime.new_id("dec"),
-        at=runtime.now(),
-        request_id=call.request_id,
-        principal=call.principal.name,
-        asked_model=call.request.model if decision.code != errors.ModelNotFound.code else "(unknown)",
-        collections=call.request.collections,
-        label=str(labelled.label),
-        raised_by=labelled.raised_by(),
-        rule=decision.rule,
-        action=decision.action,
-        zones=decision.zones,
-        policy_version=loaded.pack.version,
-        stream=call.request.stream,
-        passages=passages,
-        code=decision.code,
-    )

@@ -10,19 +10,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+import structlog
 
 from gateway.chat import passages as injecting
 from gateway.chat import relay
 from gateway.chat.admit import Admission, Refused, admit, default_of
 from gateway.chat.tap import Tap
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, Unavailable
 from gateway.ledger.attempt import Attempt, attempt
 from gateway.ledger.entries import Hold
 from gateway.ledger.price import as_usd, estimate
 from gateway.privacy.conversations import Message
 from gateway.upstream import dispatch
 from gateway.upstream.clients import Outgoing
-from gateway.wire.usage import estimate_tokens
+from policies.pack import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 Finish = Callable[[], Awaitable[None]]
 """Sends the last of an answer, after settlement and record: whoever has the answer finds both in the ledger."""
 
+log = structlog.get_logger()
+
 _CLIENT_LEFT = 499
 _EVENT_STREAM = b"text/event-stream; charset=utf-8"
 
@@ -43,24 +46,21 @@ _EVENT_STREAM = b"text/event-stream; charset=utf-8"
 class Listener(Protocol):
     """Whoever the answer goes to."""
 
-    started: bool
-
     async def start(self, status: int, content_type: bytes, headers: Mapping[str, str]) -> None: ...
     async def write(self, data: bytes) -> None: ...
     async def finish(self, data: bytes = b"") -> None: ...
     async def json(self, status: int, body: bytes, headers: Mapping[str, str]) -> None: ...
-    async def refuse(self, error: GatewayError, headers: Mapping[str, str]) -> None: ...
+    async def fail(self, error: GatewayError, headers: Mapping[str, str]) -> None: ...
 
 
 async def answer(runtime: Runtime, call: Call, listener: Listener) -> None:
-    """Answer the call or refuse it; either way its decision is on record."""
+    """Answer the call or refuse it; either way that is on record."""
     await _remember_request(runtime, call)
     try:
         admission = await admit(runtime, call)
     except Refused as refused:
-        error = refused.error
-        await runtime.writer.record(replace(refused.record, status=error.status, code=error.code))
-        await listener.refuse(error, _headers(refused.record))
+        await runtime.writer.record(refused.record)
+        await listener.fail(refused.error, _headers(refused.record))
         return
     await _Answering(runtime, admission, listener).run()
 
@@ -73,20 +73,23 @@ class _Answering:
         self._admission = admission
         self._listener = listener
         self._record = admission.record
-        self._prompt_tokens = _prompt_tokens(admission)
-        self._tap = Tap(self._prompt_tokens)
+        self._tap = Tap(admission.prompt_tokens)
 
     async def run(self) -> None:
         """Answer; the decision's record tells how that ended, also when the client leaves."""
-        await self._runtime.writer.record(self._record)
-        self._record = replace(self._record, status=_CLIENT_LEFT)
+        # Queued before the first hold, so that both are one commit; what becomes of it is awaited at the end.
+        entered = asyncio.ensure_future(self._runtime.writer.record(self._record))
+        self._record = replace(self._record, status=GatewayError.status, code=GatewayError.code)
         try:
             finish = await (self._stream() if self._admission.call.request.stream else self._whole())
+        except asyncio.CancelledError:
+            self._record = replace(self._record, status=_CLIENT_LEFT, code=None)
+            raise
         except GatewayError as error:
             self._record = replace(self._record, status=error.status, code=error.code)
-            finish = self._failing(error)
+            finish = partial(self._listener.fail, error, _headers(self._record))
         finally:
-            await asyncio.shield(asyncio.ensure_future(self._conclude()))
+            await asyncio.shield(asyncio.ensure_future(self._conclude(entered)))
         await finish()
 
     async def _whole(self) -> Finish:
@@ -94,7 +97,7 @@ class _Answering:
             self._answered_by(given.deployment)
             body = relay.whole(given.body or b"", given.payload or {}, self._rewrite(given.deployment), self._tap)
             given.attempt.usage, given.attempt.bytes_out = self._tap.usage, len(body)
-        self._record = replace(self._record, status=200)
+        self._record = replace(self._record, status=200, code=None)
         return partial(self._listener.json, 200, body, self._final_headers(given.attempt))
 
     async def _stream(self) -> Finish:
@@ -107,13 +110,8 @@ class _Answering:
                     await relay.streamed(given.events, self._rewrite(given.deployment), self._tap, write)
                 finally:  # also where the client left: what went by so far is known best here
                     given.attempt.usage = self._tap.usage
-        self._record = replace(self._record, status=200)
+        self._record = replace(self._record, status=200, code=None)
         return partial(self._listener.finish, relay.closing(self._final_headers(given.attempt)))
-
-    def _failing(self, error: GatewayError) -> Finish:
-        if self._listener.started:
-            return partial(self._listener.finish, relay.error_event(error.body()))
-        return partial(self._listener.refuse, error, _headers(self._record))
 
     def _final_headers(self, record: Attempt) -> dict[str, str]:
         return {**_headers(self._record), "soleira-cost-usd": as_usd(record.cost_nano_usd)}
@@ -123,21 +121,28 @@ class _Answering:
 
     def _rewrite(self, deployment: Deployment) -> relay.Rewrite:
         request = self._admission.call.request
-        asked = request.model if request.model != "auto" else deployment.model
+        asked = request.model if request.model != AUTO else deployment.model
         return relay.Rewrite(
             model=None if asked == deployment.upstream_model else asked,
             strip_usage=request.stream and not request.wants_usage,
             passages=self._admission.passages,
         )
 
-    async def _conclude(self) -> None:
-        """Record how it ended; an answer above its key's default keeps the label of its request later on."""
+    async def _conclude(self, entered: asyncio.Future[None]) -> None:
+        """Record how it ended; an answer above its key's default keeps the label of its request later on.
+
+        That the ledger cannot be written now must not spoil an answer that was given and settled.
+        """
         admission = self._admission
         default = default_of(admission.loaded.pack, admission.call.principal)
         if not admission.label <= default:
             messages = self._tap.messages
             await self._runtime.conversations.remember(admission.record.principal, messages, admission.label)
-        await self._runtime.writer.record(self._record)
+        try:
+            await entered
+            await self._runtime.writer.record(self._record)
+        except Unavailable as failure:
+            log.error("decision_not_closed", decision=self._record.id, failure=failure)
 
     def _dispatched(self) -> dispatch.Call:
         return dispatch.Call(self._admission.route, self._outgoing, self._attempt)
@@ -166,7 +171,8 @@ class _Answering:
     async def _attempt(self, deployment: Deployment, ordinal: int) -> AsyncGenerator[Attempt, None]:
         """Hold and settle one attempt, and count it once it is settled."""
         runtime, admission = self._runtime, self._admission
-        output = admission.call.request.max_output or deployment.max_output or admission.loaded.pack.max_output
+        request = admission.call.request
+        output = request.max_output or deployment.max_output or admission.loaded.pack.max_output
         hold = Hold(
             id=runtime.new_id("att"),
             decision_id=admission.record.id,
@@ -174,7 +180,7 @@ class _Answering:
             ordinal=ordinal,
             principal=admission.record.principal,
             deployment=deployment,
-            estimate=estimate(self._prompt_tokens, output, deployment.price),
+            estimate=estimate(admission.prompt_tokens, output * request.choices, deployment.price),
             started_at=runtime.now(),
         )
         record: Attempt | None = None
@@ -207,11 +213,6 @@ def _count(metrics: Metrics, record: Attempt) -> None:
     metrics.cost.labels(deployment, zone).inc(record.cost_nano_usd)
     for lane in ("fresh", "cached", "output", "reasoning"):
         metrics.tokens.labels(deployment, lane).inc(getattr(record.charged, lane))
-
-
-def _prompt_tokens(admission: Admission) -> int:
-    injected = sum(len(passage.text.encode()) for passage in admission.passages)
-    return admission.call.request.prompt_tokens + estimate_tokens(injected)
 
 
 def _headers(record: DecisionRecord) -> dict[str, str]:

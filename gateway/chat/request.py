@@ -13,6 +13,8 @@ from gateway.wire.schemas import ChatCompletionRequest
 from gateway.wire.usage import estimate_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gateway.wire.spans import Body
 
 _PICTURE_TOKENS = 1_600
@@ -25,8 +27,12 @@ class ChatRequest:
 
     body: Body
     fields: ChatCompletionRequest
+    texts: tuple[tuple[str, str], ...]
+    """Every decoded string with its place."""
     model: str
     collections: tuple[str, ...]
+    prompt_tokens: int
+    """A bound from above on the tokens of all texts, without a tokenizer; a picture is not counted as text."""
 
     @property
     def stream(self) -> bool:
@@ -43,12 +49,9 @@ class ChatRequest:
         return self.fields.max_completion_tokens or self.fields.max_tokens
 
     @property
-    def prompt_tokens(self) -> int:
-        """An upper bound on the prompt's tokens, without a tokenizer; a picture is not counted as text."""
-        texts = [text for _, text in self.body.strings()]
-        pictures = sum(text.startswith("data:") for text in texts)
-        size = sum(len(text.encode()) for text in texts if not text.startswith("data:"))
-        return estimate_tokens(size) + pictures * _PICTURE_TOKENS
+    def choices(self) -> int:
+        """How many answers are asked for at once."""
+        return max(self.fields.n or 1, 1)
 
     @property
     def question(self) -> str:
@@ -70,6 +73,7 @@ class ChatRequest:
         fields = self.fields
         needs = {
             "tools": bool(fields.tools),
+            "parallel_tools": bool(fields.tools) and fields.parallel_tool_calls is True,
             "json_schema": (fields.response_format or {}).get("type") == "json_schema",
             "logprobs": bool(fields.logprobs),
             "vision": self._has_part("image_url"),
@@ -99,7 +103,18 @@ def read(raw: bytes) -> ChatRequest:
     collections = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     if "@" in fields.model and not collections:
         raise BadRequest("'model' ends with '@': name a collection, as in 'auto@papers'", param="model")
-    return ChatRequest(body, fields, model.strip(), collections)
+    texts = tuple(body.strings())
+    return ChatRequest(body, fields, texts, model.strip(), collections, _bound(text for _, text in texts))
+
+
+def _bound(texts: Iterable[str]) -> int:
+    size = pictures = 0
+    for text in texts:
+        if text.startswith("data:"):
+            pictures += 1
+        else:
+            size += len(text.encode())
+    return estimate_tokens(size) + pictures * _PICTURE_TOKENS
 
 
 def _text(content: str | list[dict[str, object]] | None) -> str:

@@ -8,7 +8,7 @@ import msgspec
 import structlog
 from fastapi.responses import StreamingResponse
 
-from gateway.chat import answer, request
+from gateway.chat import answer, relay, request
 from gateway.chat.admit import Call
 from gateway.errors import BadRequest, GatewayError
 from gateway.principals import ADMIN
@@ -57,11 +57,11 @@ class Streamed(StreamingResponse):
             code = listener.code
         except GatewayError as error:
             code = error.code
-            await listener.refuse(error, {})
+            await listener.fail(error, {})
         except Exception as failure:  # the border of a request: nobody above could answer
             code = GatewayError.code
             log.error("request_failed", request_id=self._call.request_id, failure=failure)
-            await listener.fail(GatewayError("the gateway failed; its log names the place"))
+            await listener.fail(GatewayError("the gateway failed; its log names the place"), {})
         finally:
             self._runtime.metrics.requests.labels(_ENDPOINT, str(listener.status), code).inc()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -95,14 +95,10 @@ class _Listener:
         await self.start(status, b"application/json", headers)
         await self.write(body)
 
-    async def refuse(self, error: GatewayError, headers: Mapping[str, str]) -> None:
+    async def fail(self, error: GatewayError, headers: Mapping[str, str]) -> None:
         self.code = error.code
+        if self.started:
+            await self.write(relay.error_event(error.body()))
+            return
         await self.start(error.status, b"text/html; charset=utf-8", headers)
         await self.write(bytes(self._refusal(error).body))
-
-    async def fail(self, error: GatewayError) -> None:
-        """Refuse, in the answer itself if it has begun."""
-        if self.started:
-            await self.write(b"data: " + msgspec.json.encode(error.body()) + b"\n\n")
-            return
-        await self.refuse(error, {})

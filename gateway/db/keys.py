@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from gateway.db.engine import transaction
 from gateway.db.tables import api_keys
-from gateway.errors import Conflict
+from gateway.errors import BadRequest, Conflict
 from policies.labels import Label, Level, Mark
 
 if TYPE_CHECKING:
@@ -24,9 +25,13 @@ _PREFIX = "sk-soleira-"
 _SHOWN = 16
 
 
+RESERVED = frozenset({"admin"})
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
+
+
 @dataclass(frozen=True, slots=True)
 class KeySpec:
-    """A key as it is asked for."""
+    """A key as it is asked for. Its name is the principal's: decisions and marks go by it, also under a new key."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -71,7 +76,11 @@ class KeyRow:
 
 
 async def create(engine: AsyncEngine, spec: KeySpec, key: str | None = None) -> str:
-    """Keep a new key and return its text, which is not kept; Conflict if a living one has the name."""
+    """Keep a new key and return its text, which is not kept; Conflict if the name is taken."""
+    if not _NAME.match(spec.name):
+        raise BadRequest("a key's name has letters, digits and . _ - only, at most 64", param="name")
+    if spec.name in RESERVED:
+        raise Conflict(f"{spec.name!r} is Soleira's own: choose another name")
     text = key or _PREFIX + secrets.token_urlsafe(32)
     try:
         async with transaction(engine) as connection:

@@ -6,14 +6,19 @@ around it; what was rewritten (a summary typed into a new chat) is a new text wi
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import unicodedata
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from gateway.db import marks
+from gateway.errors import Unavailable
 from gateway.privacy.label import Source
+from policies.labels import PUBLIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
 
     from gateway.ledger.writer import Writer
     from policies.labels import Label
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +59,37 @@ class Conversations:
         self._writer = writer
         self._key = hmac.digest(secret, b"soleira conversation marks", "sha256")
         self._short = {_short(digest) for digest in known}
+        self._unwritten: dict[str, Label] = {}
+        """Marks that the ledger did not take: they hold for as long as this process lives."""
 
     async def marks_of(self, principal: str, messages: Sequence[Mapping[str, Any]]) -> list[Source]:
         """The labels that messages of this request are remembered with."""
+        if not self._short:
+            return []
         digests = {self._digest(principal, Message.read(message)): i for i, message in enumerate(messages)}
         likely = [digest for digest in digests if _short(digest) in self._short]
         if not likely:
             return []
-        found = await marks.find(self._engine, likely)
+        found = await self._find(likely)
         return [Source(f"messages[{digests[digest]}], seen before", label) for digest, label in found.items()]
 
     async def remember(self, principal: str, messages: Iterable[Message], label: Label) -> None:
         """Mark messages; one that is marked already keeps what it had beside this."""
         digests = [self._digest(principal, message) for message in messages if message.text.strip() or message.calls]
-        before = await marks.find(self._engine, [digest for digest in digests if _short(digest) in self._short])
-        for digest in digests:
-            self._short.add(_short(digest))
-            await self._writer.mark(digest, before.get(digest, label) | label)
+        before = await self._find([digest for digest in digests if _short(digest) in self._short])
+        joined = {digest: before.get(digest, label) | label for digest in digests}
+        self._short.update(map(_short, joined))
+        try:
+            await asyncio.gather(*(self._writer.mark(*mark) for mark in joined.items()))
+        except Unavailable as failure:
+            log.error("marks_not_written", count=len(joined), failure=failure)
+            self._unwritten.update(joined)
+
+    async def _find(self, digests: Sequence[str]) -> dict[str, Label]:
+        written = await marks.find(self._engine, digests)
+        for digest in self._unwritten.keys() & set(digests):
+            written[digest] = written.get(digest, PUBLIC) | self._unwritten[digest]
+        return written
 
     def _digest(self, principal: str, message: Message) -> str:
         """White space and Unicode form are no difference: front-ends change them."""

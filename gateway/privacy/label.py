@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -14,13 +14,14 @@ from policies.labels import PUBLIC, Label
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gateway.wire.spans import Body
     from policies.load import Pack
 
 log = structlog.get_logger()
 
 _SCANNED_CHARACTERS = 8_000_000
 """A request with more text than this counts as unscannable: the scan would hold the machine for seconds."""
+_SHORTEST_IDENTIFIER = 6
+"""`a@b.co`: nothing shorter is found by any detector."""
 _INLINE_CHARACTERS = 65_536
 """Up to here scanning takes less than handing the work to a thread."""
 
@@ -34,6 +35,14 @@ class Source:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a request carries: every decoded string with its place, and its messages."""
+
+    texts: Sequence[tuple[str, str]]
+    messages: Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +62,18 @@ class Labelled:
         )
 
 
-async def label_of(pack: Pack, body: Body, given: Sequence[Source]) -> Labelled:
+async def label_of(pack: Pack, content: Content, given: Sequence[Source]) -> Labelled:
     """Join what is known of the request (`given`) with what its text and its other parts show."""
-    sources = [*given, *_unscannable(pack, body)]
-    strings = list(body.strings())
-    size = sum(len(text) for _, text in strings)
+    sources = [*given, *_unscannable(pack, content.messages)]
+    size = sum(len(text) for _, text in content.texts)
     if size > _SCANNED_CHARACTERS:
         sources.append(Source("too large to scan", pack.unscannable))
         return _joined(sources, frozenset())
     try:
         if size > _INLINE_CHARACTERS:
-            found = await asyncio.to_thread(_findings, strings, pack.detectors)
+            found = await asyncio.to_thread(_findings, content.texts, pack.detectors)
         else:
-            found = _findings(strings, pack.detectors)
+            found = _findings(content.texts, pack.detectors)
     except Exception as failure:  # whatever stops a detector, the careful side is taken
         log.error("detectors_failed", failure=failure)
         sources.append(Source("detectors failed", pack.unscannable))
@@ -82,20 +90,23 @@ def _joined(sources: Iterable[Source], findings: frozenset[str]) -> Labelled:
     return Labelled(label, kept, findings)
 
 
-def _findings(strings: Iterable[tuple[str, str]], raises: Mapping[str, Label]) -> dict[str, tuple[str, Label]]:
+def _findings(texts: Iterable[tuple[str, str]], raises: Mapping[str, Label]) -> dict[str, tuple[str, Label]]:
     """The kinds that were found, each with the first place it was found at and the label it raises to."""
     found: dict[str, tuple[str, Label]] = {}
-    for place, text in strings:
+    seen: set[str] = set()
+    for place, text in texts:
+        if len(text) < _SHORTEST_IDENTIFIER or text in seen:
+            continue
+        seen.add(text)
         for kind in detectors.find(text).kinds - found.keys():
             found[kind] = (place, raises.get(kind, PUBLIC))
     return found
 
 
-def _unscannable(pack: Pack, body: Body) -> Iterable[Source]:
+def _unscannable(pack: Pack, messages: Sequence[Mapping[str, Any]]) -> Iterable[Source]:
     """Parts that hold no text to scan: images, audio, files, and whatever is not known."""
-    messages = body.tree.get("messages")
-    for index, message in enumerate(messages if isinstance(messages, list) else ()):
-        content = message.get("content") if isinstance(message, dict) else None
+    for index, message in enumerate(messages):
+        content = message.get("content")
         for part in content if isinstance(content, list) else ():
             kind = part.get("type") if isinstance(part, dict) else None
             if kind not in ("text", "refusal"):

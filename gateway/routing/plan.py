@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gateway.errors import ContextLengthExceeded, ModelNotFound, NoDeployment, UnsupportedParameter
 from gateway.routing import rank
+from policies.pack import AUTO, QUOTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _CONNECT_ONE = (
     "no model that 'auto' may use is connected: add a deployment to deployments.yaml in the pack "
-    "(the file holds ready ones for Ollama, llama-server, vLLM, SGLang and hosted APIs), then run 'soleira up' again"
+    "(the file holds ready ones for Ollama, llama-server, vLLM, SGLang and hosted APIs); it is taken up within seconds"
 )
 
 _SURELY_TOO_LONG = 2
@@ -38,9 +39,9 @@ def plan(deployments: Sequence[Deployment], decision: Decision, demand: Demand) 
 
 
 def _is_asked(deployment: Deployment, decision: Decision, demand: Demand) -> bool:
-    if demand.model != "auto":
+    if demand.model != AUTO:
         return deployment.serves(demand.model)
-    if deployment.engine == "quotes":
+    if deployment.engine == QUOTES:
         return demand.has_collections
     if not deployment.automatic or deployment.grade < (decision.at_least or 0):
         return False
@@ -48,7 +49,7 @@ def _is_asked(deployment: Deployment, decision: Decision, demand: Demand) -> boo
 
 
 def _nothing_allowed(asked: Iterable[Deployment], demand: Demand) -> GatewayError:
-    if demand.model == "auto":
+    if demand.model == AUTO:
         return NoDeployment(_CONNECT_ONE)
     if not any(True for _ in asked):
         return ModelNotFound(f"the model {demand.model!r} does not exist: GET /v1/models lists the ones you may use")

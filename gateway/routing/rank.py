@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.ledger.price import nano_usd
-from gateway.wire.lanes import Usage
+from gateway.ledger.price import estimate, nano_usd
+from policies.pack import QUOTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ _EXPECTED_OUTPUT = 500
 
 def ordered(deployments: Iterable[Deployment], prefer: Prefer, demand: Demand) -> list[Deployment]:
     """Return the deployments best first; `quotes` always comes last, since it only repeats what it was given."""
-    return sorted(deployments, key=lambda d: (d.engine == "quotes", _rank(d, prefer, demand)))
+    return sorted(deployments, key=lambda d: (d.engine == QUOTES, _rank(d, prefer, demand)))
 
 
 def _rank(deployment: Deployment, prefer: Prefer, demand: Demand) -> int:
@@ -35,4 +35,4 @@ def _rank(deployment: Deployment, prefer: Prefer, demand: Demand) -> int:
 
 def _expected_cost(deployment: Deployment, demand: Demand) -> int:
     output = min(demand.max_output or _EXPECTED_OUTPUT, _EXPECTED_OUTPUT)
-    return nano_usd(Usage(fresh=demand.prompt_tokens, output=output), deployment.price)
+    return nano_usd(estimate(demand.prompt_tokens, output, deployment.price), deployment.price)

@@ -14,6 +14,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait
 from gateway.errors import UpstreamCut, UpstreamError, UpstreamUnavailable
 from gateway.upstream.refusals import error_in
 from gateway.wire.sse import Event, Events
+from policies.pack import QUOTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -46,7 +47,7 @@ class Upstreams:
     patience: Patience = Patience()
 
     def client(self, deployment: Deployment) -> Client:
-        return self.quotes if deployment.engine == "quotes" else self.http
+        return self.quotes if deployment.engine == QUOTES else self.http
 
 
 @dataclass(frozen=True, slots=True)

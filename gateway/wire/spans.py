@@ -18,7 +18,14 @@ _BOM = b"\xef\xbb\xbf"
 _KEY = re.compile(rb'[\s{,]*+("(?:[^"\\]|\\.)*+")\s*+:\s*+')
 """What stands before a member's value, in a body that is known to be JSON."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,39}\Z")
+_PROTOCOL_WORDS = frozenset(
+    "arguments audio content data description detail enum file file_data file_id filename format function functions "
+    "image_url input input_audio instructions items json_schema logit_bias max_completion_tokens max_tokens messages "
+    "metadata model name parallel_tool_calls parameters prediction prompt properties reasoning reasoning_content "
+    "reasoning_details refusal response_format role safety_identifier schema seed stop stream stream_options strict "
+    "system text tool_call_id tool_calls tool_choice tools type url user".split()
+)
+"""The keys that a place may name: all others could be a person's words."""
 _OPENS_JSON = ("{", "[", '"')
 _RAW_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _RAW_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
@@ -205,4 +212,4 @@ def _within(place: str, key: str) -> str:
 
 
 def _shown(key: str) -> str:
-    return key if _PLAIN_KEY.match(key) else "?"
+    return key if key in _PROTOCOL_WORDS else "?"

@@ -420,3 +420,10 @@ def test_a_second_price_of_one_model_is_refused(refused: Refused) -> None:
 )
 def test_every_file_has_a_schema_for_editors(schema: type[BaseModel]) -> None:
     assert schema.model_json_schema()["title"] == schema.__name__
+
+
+def test_a_kind_that_nobody_detects_is_told(load: Load) -> None:
+    warnings = load(rules=RULES + "\ndetectors: {cpf: private, plate: private}\n").warnings
+
+    assert "detectors: 'plate' is not detected yet, so it raises nothing" in warnings
+    assert not any("'cpf'" in warning for warning in warnings)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+from pydantic import SecretStr
 
 from gateway.api.admin import create_admin
+from gateway.api.app import create_app
 from gateway.db.keys import KeySpec, create
 from tests.gateway.chat.conftest import asking, post
 from tests.gateway.house import ADMIN_KEY, deployment, house, passage, served
@@ -60,13 +63,30 @@ async def test_metrics_count_what_was_settled_and_name_no_words(tmp_path: Path) 
     async with fake_upstream(answer(completion())) as up, house(tmp_path, [deployment("gpt", up.url)]) as home:
         await post(home, asking("gpt", "canario"))
         await post(home, asking("canario-model"))
+        await post(home, asking("gpt", "CPF 529.982.247-25"))
         status, metrics = await get(home, "/metrics", key=None)
 
         assert status == 200
         assert 'soleira_tokens_total{deployment="gpt",lane="fresh"} 3.0' in metrics
         assert 'soleira_cost_nano_usd_total{deployment="gpt",zone="hosted"} 39000.0' in metrics
         assert 'soleira_requests_total{code="",endpoint="chat.completions",status="200"} 1.0' in metrics
+        assert 'code="model_not_found",endpoint="chat.completions",status="404"} 1.0' in metrics
+        assert 'code="label_exceeds_clearance",endpoint="chat.completions",status="403"} 1.0' in metrics
         assert "canario" not in metrics
+
+
+async def test_metrics_off_loopback_need_the_admin_key_or_the_token(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        settings = home.runtime.settings.model_copy(update={"metrics_token": SecretStr("scrape-me")})
+        async with served(create_app(replace(home.runtime, loopback_only=False, settings=settings))) as url:
+            outside = replace(home, url=url)
+            key = await create(home.runtime.engine, KeySpec("ana"))
+
+            statuses = [
+                (await get(outside, "/metrics", with_key))[0] for with_key in (None, key, "scrape-me", ADMIN_KEY)
+            ]
+
+        assert statuses == [401, 403, 200, 200]
 
 
 async def test_the_documentation_names_the_chat_endpoint_and_its_fields(tmp_path: Path) -> None:
@@ -114,6 +134,9 @@ async def test_the_admin_socket_explains_bad_input(tmp_path: Path) -> None:
         async with aiohttp.ClientSession(admin) as session:
             for body, status, word in (
                 ({"name": "ana"}, 409, "ana"),
+                ({"name": "admin"}, 409, "admin"),
+                ({"name": ""}, 400, "name"),
+                ({"name": "a@b"}, 400, "name"),
                 ({"name": "b", "clearance": "top"}, 400, "public, internal, private or secret"),
                 ({"name": "b", "colour": 1}, 400, "colour"),
             ):

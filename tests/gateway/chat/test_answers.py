@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gateway.api.app import create_app
 from gateway.db import decisions
+from gateway.errors import Unavailable
 from gateway.ledger.spend import spend
 from tests.gateway.chat.conftest import asking, post
-from tests.gateway.house import ADMIN_KEY, deployment, house, passage
+from tests.gateway.house import ADMIN_KEY, deployment, house, passage, served
 from tests.wire.upstream import DONE, Script, answer, bytewise, completion, delta, fake_upstream, finish
 from tests.wire.upstream import stream as streaming
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gateway.ledger.writer import Writer
+    from policies.labels import Label
     from tests.gateway.house import House
     from tests.wire.upstream import Upstream
 
@@ -291,3 +295,43 @@ async def test_the_official_client_reads_answers_and_streams(tmp_path: Path, str
 
             assert text == "Olá"
             assert [model.id async for model in client.models.list()][:2] == ["auto", "gpt"]
+
+
+class Unwritable:
+    """A ledger that takes holds and settlements, and decisions only while they are open."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.hold, self.settle = writer.hold, writer.settle
+        self._writer = writer
+
+    async def record(self, decision: decisions.DecisionRecord) -> None:
+        if decision.status is not None:
+            raise Unavailable("the disk is full")
+        await self._writer.record(decision)
+
+    async def mark(self, digest: str, label: Label) -> None:
+        raise Unavailable("the disk is full")
+
+
+async def test_an_answer_that_was_paid_for_is_given_though_its_record_cannot_be_closed(
+    tmp_path: Path, stream: bool
+) -> None:
+    async with fake_upstream(told(stream=stream)) as up, house(tmp_path, [deployment("gpt", up.url)]) as home:
+        full = replace(home.runtime, writer=Unwritable(home.runtime.writer))
+        async with served(create_app(full)) as url:
+            given = await post(replace(home, url=url), asking("gpt", stream=stream))
+
+        assert (given.status, given.text) == (200, "Olá")
+        assert (await spend(home.runtime.engine)).total_nano_usd == COST
+
+
+async def test_every_answer_asked_for_is_held(tmp_path: Path) -> None:
+    async with fake_upstream(Script((), ending="hang")) as up, house(tmp_path, [deployment("gpt", up.url)]) as home:
+        asked = asyncio.ensure_future(post(home, asking("gpt", "oi", n=3, max_completion_tokens=1000)))
+        while not up.requests:
+            await asyncio.sleep(0.01)
+        held = (await spend(home.runtime.engine)).held_nano_usd
+        asked.cancel()
+
+        assert held >= 3 * 1000 * 15_000
+        assert held < 3 * 1000 * 15_000 + 1_000_000

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import openai
 import pytest
 
+from gateway.api.app import create_app
 from gateway.db import decisions
 from gateway.db.keys import KeySpec, create
-from policies.labels import Label, Level, Mark
+from policies.labels import PUBLIC, Label, Level, Mark
 from tests.gateway.chat.conftest import asking, post
-from tests.gateway.house import deployment, house, passage
+from tests.gateway.house import RULES, deployment, house, passage, served
 from tests.wire.sink import recording_sink
 from tests.wire.upstream import answer, completion, fake_upstream, finish
 from tests.wire.upstream import stream as streaming
@@ -167,17 +170,18 @@ async def test_a_search_is_held_to_the_clearance_of_the_key(tmp_path: Path) -> N
 
 async def test_a_decision_on_record_holds_no_content(tmp_path: Path, stream: bool) -> None:
     async with recording_sink() as hosted, house(tmp_path, [deployment("gpt", hosted.url)]) as home:
-        secret = "a salamandra azul mora no CPF 529.982.247-25"
-        refused = await post(home, asking("gpt", secret, stream=stream, metadata={"salamandra": "azul"}))
+        secret = {"metadata": {"salamandra": "CPF 529.982.247-25"}, "salamandra_azul": ["a@b.co"]}
+        refused = await post(home, {**asking("gpt", "a salamandra azul", stream=stream), **secret})
         unknown = await post(home, asking("salamandra-azul", stream=stream))
+        nowhere = await post(home, asking("auto@salamandra-azul", stream=stream))
 
         recorded = await decisions.recent(home.runtime.engine)
 
         assert unknown.code == "model_not_found"
-        assert {record.code for record in recorded} == {refused.code, unknown.code}
+        assert {record.code for record in recorded} == {refused.code, unknown.code, nowhere.code}
         assert "salamandra" not in repr(recorded)
         assert "529" not in repr(recorded)
-        assert any("cpf in messages[0]" in reason for record in recorded for reason in record.raised_by)
+        assert any("cpf in metadata.?" in reason for record in recorded for reason in record.raised_by)
 
 
 async def test_a_caller_may_read_the_decision_on_its_own_requests_only(tmp_path: Path) -> None:
@@ -239,3 +243,25 @@ async def test_marks_outlive_the_process_and_belong_to_one_key(tmp_path: Path) -
         assert (refused.code, refused.headers["soleira-label"]) == ("label_exceeds_clearance", "private+family")
         assert others.status == 200
         assert b"cofre" not in (tmp_path / "ledger.db").read_bytes()
+
+
+async def test_a_rule_for_the_night_knows_the_hour(tmp_path: Path) -> None:
+    night = {"name": "nothing leaves at night", "when": {"hour": {"from": 22, "to": 6}}, "action": "deny"}
+    rules = {**RULES, "rules": [night, *RULES["rules"]]}
+    async with fake_upstream(answer(completion())) as hosted:
+        async with house(tmp_path, [deployment("gpt", hosted.url)], rules=rules) as home:
+            local = datetime.now().astimezone()
+            for hour, status in ((23, 403), (5, 403), (12, 200)):
+                clock = replace(home.runtime, now=lambda hour=hour: local.replace(hour=hour))
+                async with served(create_app(clock)) as url:
+                    given = await post(replace(home, url=url), asking("gpt", "oi"))
+                assert given.status == status, hour
+
+
+async def test_what_the_house_finds_goes_through_the_detectors_too(tmp_path: Path) -> None:
+    public = passage("O CPF do síndico é 529.982.247-25.", label=PUBLIC)
+    async with recording_sink() as hosted, house(tmp_path, [deployment("gpt", hosted.url)], passages=[public]) as home:
+        refused = await post(home, asking("gpt@papers", "Quem é o síndico?"))
+
+        assert refused.code == "label_exceeds_clearance"
+        assert hosted.connections == 0

@@ -47,13 +47,13 @@ def test_what_two_parsers_could_read_differently_is_refused(body: bytes, named: 
     assert named in str(refused.value)
 
 
-def test_a_refusal_names_no_value_and_no_key_that_looks_like_data() -> None:
+def test_a_refusal_names_no_value_and_no_key_but_words_of_the_protocol() -> None:
     body = b'{"messages": [{"529.982.247-25 Ana": {"x": "\\ud800 secret"}}]}'
 
     with pytest.raises(BadRequest) as refused:
         spans.read(body)
 
-    assert "messages[0].?.x" in str(refused.value)
+    assert "messages[0].?.?" in str(refused.value)
     assert not {"529", "Ana", "secret"} & set(str(refused.value).replace(".", " ").split())
 
 
@@ -129,7 +129,7 @@ def test_every_string_is_seen_with_its_place() -> None:
         ("messages[0].content", "Olá"),
         ("", "metadata"),
         ("metadata", "cpf"),
-        ("metadata.cpf[0]", "x"),
+        ("metadata.?[0]", "x"),
     }
 
 
@@ -153,4 +153,4 @@ def test_strings_inside_a_string_that_holds_json_are_seen_decoded(arguments: str
 def test_a_text_that_only_looks_like_json_is_seen_as_it_is() -> None:
     text = "[" * 5000
 
-    assert ("a", text) in set(spans.read(json.dumps({"a": text}).encode()).strings())
+    assert ("?", text) in set(spans.read(json.dumps({"a": text}).encode()).strings())

@@ -1,0 +1,62 @@
+"""Finds the passages that a request asks for, within what its caller may read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.errors import BadRequest, CollectionNotFound, RetrievalUnavailable
+from retrieval.client import RetrievalError, RetrievalNotReady, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gateway.chat.request import ChatRequest
+    from gateway.principals import Principal
+    from gateway.runtime import Runtime
+    from retrieval.client import CollectionInfo, Passage
+
+_PASSAGES = 6
+"""Passages put into a prompt: six of some 400 tokens fit the smallest contexts beside a question."""
+
+
+async def passages_for(runtime: Runtime, principal: Principal, request: ChatRequest) -> tuple[Passage, ...]:
+    """The passages nearest to the last question; none where no collection is asked for."""
+    if not request.collections:
+        return ()
+    if not request.question.strip():
+        raise BadRequest("a model with a collection needs a message of the user to search for", param="messages")
+    scope = await _readable(runtime, principal, request.collections)
+    try:
+        return tuple(await runtime.retrieval.search(request.question, scope, _PASSAGES))
+    except RetrievalError as error:
+        raise _unavailable(error) from error
+
+
+async def _readable(runtime: Runtime, principal: Principal, names: Sequence[str]) -> Scope:
+    """The scope of a search; CollectionNotFound alike for what is not there and for what may not be read."""
+    declared = runtime.packs.current.pack.collections
+    if principal.is_admin:
+        known = {*declared, *(info.name for info in await _collections(runtime))}
+        _check(names, known)
+        return Scope(tuple(names), None)
+    by_group = {name for name, spec in declared.items() if spec.readers & principal.groups}
+    _check(names, principal.collections | by_group)
+    return Scope(tuple(names), principal.clearance)
+
+
+async def _collections(runtime: Runtime) -> Sequence[CollectionInfo]:
+    try:
+        return await runtime.retrieval.collections(Scope.owner())
+    except RetrievalError as error:
+        raise _unavailable(error) from error
+
+
+def _check(names: Sequence[str], readable: frozenset[str] | set[str]) -> None:
+    for name in names:
+        if name not in readable:
+            raise CollectionNotFound(f"there is no collection {name!r} that this key may read", param="model")
+
+
+def _unavailable(error: RetrievalError) -> RetrievalUnavailable:
+    seconds = error.retry_after if isinstance(error, RetrievalNotReady) else 2
+    return RetrievalUnavailable(str(error), retry_after=str(seconds))
