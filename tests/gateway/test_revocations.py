@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -28,25 +27,16 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def valkey(socket: Path) -> AsyncIterator[Redis]:
-    command = [
-        str(valkey_server()),
-        "--port",
-        "0",
-        "--unixsocket",
-        str(socket),
-        "--save",
-        "",
-        "--dir",
-        str(socket.parent),
-    ]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
-        store = Redis.from_url(f"unix://{socket}")
-        try:
-            await _until_it_answers(store)
-            yield store
-        finally:
-            await store.aclose()
-            server.kill()
+    options = ("--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(socket.parent))
+    server = await asyncio.create_subprocess_exec(str(valkey_server()), *options, stdout=asyncio.subprocess.DEVNULL)
+    store = Redis.from_url(f"unix://{socket}")
+    try:
+        await _until_it_answers(store)
+        yield store
+    finally:
+        await store.aclose()
+        server.kill()
+        await server.wait()
 
 
 async def _until_it_answers(store: Redis) -> None:

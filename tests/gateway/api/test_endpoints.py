@@ -82,9 +82,8 @@ async def test_metrics_off_loopback_need_the_admin_key_or_the_token(tmp_path: Pa
             outside = replace(home, url=url)
             key = await create(home.runtime.engine, KeySpec("ana"))
 
-            statuses = [
-                (await get(outside, "/metrics", with_key))[0] for with_key in (None, key, "scrape-me", ADMIN_KEY)
-            ]
+            keys = (None, key, "scrape-me", ADMIN_KEY)
+            statuses = [(await get(outside, "/metrics", with_key))[0] for with_key in keys]
 
         assert statuses == [401, 403, 200, 200]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -252,8 +253,8 @@ async def test_a_rule_for_the_night_knows_the_hour(tmp_path: Path) -> None:
         async with house(tmp_path, [deployment("gpt", hosted.url)], rules=rules) as home:
             local = datetime.now().astimezone()
             for hour, status in ((23, 403), (5, 403), (12, 200)):
-                clock = replace(home.runtime, now=lambda hour=hour: local.replace(hour=hour))
-                async with served(create_app(clock)) as url:
+                runtime = replace(home.runtime, now=partial(local.replace, hour=hour))
+                async with served(create_app(runtime)) as url:
                     given = await post(replace(home, url=url), asking("gpt", "oi"))
                 assert given.status == status, hour
 
