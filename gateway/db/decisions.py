@@ -28,7 +28,7 @@ class DecisionRecord:
     collections: tuple[str, ...]
     label: str
     raised_by: tuple[str, ...]
-    """Short words for what raised the label, such as `detector:cpf`; never what was found."""
+    """What raised the label, such as `cpf in messages[0].content: private`; never what was found."""
     rule: str | None
     action: str
     zones: tuple[str, ...]
