@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from gateway.api.admin import create_admin
 from gateway.api.app import create_app
 from gateway.db.keys import KeySpec, create
+from gateway.settings import ROOT
 from tests.gateway.chat.conftest import asking, post
 from tests.gateway.house import ADMIN_KEY, deployment, house, passage, served
 from tests.wire.upstream import answer, completion, fake_upstream
@@ -154,3 +155,13 @@ async def test_a_reload_that_fails_names_file_and_line(tmp_path: Path) -> None:
         assert "rules.yaml:1" in message
         assert "did you mean 'name'" in message
         assert (await get(home, "/readyz"))[1]["policy_error"] is True
+
+
+async def test_every_route_is_in_the_documentation_for_people(tmp_path: Path) -> None:
+    async with house(tmp_path) as home:
+        _, document = await get(home, "/openapi.json", key=None)
+        told = (ROOT / "docs" / "api.md").read_text()
+
+        routes = [path.replace("decision_id", "id") for path in document["paths"]]
+        assert len(routes) >= 6
+        assert [route for route in routes if f"{route}`" not in told] == []
