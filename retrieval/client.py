@@ -133,7 +133,6 @@ class IngestRequest:
     path: str
     collection: str
     label: Label | None
-    root: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +177,12 @@ class RetrievalClient:
         excerpts = tuple(Excerpt(passage.text, passage.anchor.heading, passage.score) for passage in passages)
         return await self._call("POST", "/sentences", SentencesRequest(question, excerpts, top), list[Sentence])
 
-    async def ingest(
-        self, path: Path, collection: str, label: Label | None = None, root: Path | None = None
-    ) -> AsyncIterator[FileStatus]:
+    async def ingest(self, path: Path, collection: str, label: Label | None = None) -> AsyncIterator[FileStatus]:
         """Take in a file or a folder; each file's outcome comes as soon as it is searchable or has failed.
 
-        Names are shown relative to `root`, by default the folder itself or the file's own folder.
+        Names are shown relative to the folder, or to the file's own.
         """
-        async for line in self._lines("/ingest", _ingest_request(path, collection, label, root)):
+        async for line in self._lines("/ingest", _ingest_request(path, collection, label)):
             yield msgspec.json.decode(line, type=FileStatus)
 
     async def documents(self, scope: Scope) -> list[DocumentInfo]:
@@ -237,9 +234,8 @@ class RetrievalClient:
             raise _away(error) from error
 
 
-def _ingest_request(path: Path, collection: str, label: Label | None, root: Path | None) -> IngestRequest:
-    shown = None if root is None else str(root.resolve())
-    return IngestRequest(str(path.resolve()), collection, label, shown)
+def _ingest_request(path: Path, collection: str, label: Label | None) -> IngestRequest:
+    return IngestRequest(str(path.resolve()), collection, label)
 
 
 def _check(response: aiohttp.ClientResponse, content: bytes) -> None:

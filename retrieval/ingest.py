@@ -17,9 +17,9 @@ from policies.language import detect
 from retrieval import chunk, files
 from retrieval.client import FileStatus
 from retrieval.faults import describe
-from retrieval.parse import parent
+from retrieval.parse import content, parent
 from retrieval.parse.blocks import SUFFIXES, ParseError
-from retrieval.registry import debris, documents
+from retrieval.registry import documents, tombstones
 from retrieval.registry.chunks import Answering, Chunk
 from retrieval.registry.documents import MOST_ATTEMPTS, Job, Lease, Version
 from retrieval.registry.engine import writing
@@ -123,12 +123,12 @@ class Ingest:
         path = Path(job.source.path)
         if path.suffix.lower() not in SUFFIXES:
             raise ParseError("unsupported", f"files that end in {path.suffix!r} are not read yet")
-        content = await asyncio.to_thread(files.read, path)
+        read = await asyncio.to_thread(content.read, path)
         labelling = self._runtime.labelling.current
-        digest = _digest(content, job, labelling)
+        digest = _digest(read, job, labelling)
         if job.version and job.digest == digest:
             return await asyncio.to_thread(self._unchanged, job)
-        parsed = await parent.parse(content, path.suffix.lower())
+        parsed = await parent.parse(read, path.suffix.lower())
         version = await asyncio.to_thread(self._version, job, digest, parsed, labelling)
         await self._embed(job, version)
         return _status(job, "live", chunks=len(version.chunks))
@@ -184,7 +184,7 @@ class Ingest:
 
     def _abandon(self, version: Version) -> None:
         with writing(self._runtime.engine).begin() as connection:
-            debris.add(connection, version.id)
+            tombstones.add(connection, version.id)
 
     def _unchanged(self, job: Job) -> FileStatus:
         with writing(self._runtime.engine).begin() as connection:
@@ -228,11 +228,11 @@ async def add(runtime: Runtime, batch: Sequence[Answering]) -> None:
 def sweep(runtime: Runtime) -> None:
     """Have the store drop the vectors of versions that ended. What cannot be dropped now stays listed."""
     with runtime.engine.connect() as connection:
-        ended = debris.waiting(connection)
+        ended = tombstones.waiting(connection)
     for version in ended:
         runtime.store.drop(version)
         with writing(runtime.engine).begin() as connection:
-            debris.cleared(connection, version)
+            tombstones.cleared(connection, version)
 
 
 def _entry(one: Answering, vector: Sequence[float]) -> Entry:

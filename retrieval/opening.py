@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
-from sqlalchemy import inspect
 
 from retrieval import reconcile
 from retrieval.background import Background
 from retrieval.labelling import PackLabelling
-from retrieval.registry.engine import open_engine
+from retrieval.registry.engine import migrated, open_engine
 from retrieval.runtime import Runtime
 from retrieval.store.edge import EdgeStore
 from retrieval.turns import Turns
@@ -65,7 +64,7 @@ def opened(data: Path, pack: Path) -> Generator[Runtime, None, None]:
 
 def _registry(path: Path) -> Engine:
     engine = open_engine(path)
-    if not path.exists() or not inspect(engine).has_table("documents"):
+    if not path.exists() or not migrated(engine):
         raise OpeningError(f"{path} has no tables yet: the registry's migrations have not run")
     return engine
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from retrieval.ingest import BATCH, add, sweep
-from retrieval.registry import chunks, debris, documents
+from retrieval.registry import chunks, documents, tombstones
 from retrieval.registry.engine import writing
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def clear(runtime: Runtime) -> None:
     with writing(runtime.engine).begin() as connection:
         documents.release(connection)
         for version in kept.keys() - documents.versions(connection).keys():
-            debris.add(connection, version)
+            tombstones.add(connection, version)
     sweep(runtime)
 
 
@@ -53,5 +53,5 @@ def _settle(runtime: Runtime, version: str) -> None:
     runtime.store.flush()
     with writing(runtime.engine).begin() as connection:
         if version not in documents.versions(connection):
-            debris.add(connection, version)
+            tombstones.add(connection, version)
     sweep(runtime)

@@ -1,4 +1,4 @@
-"""Cuts a passage into the sentences that may be quoted from it."""
+"""Cuts a passage into its sentences, and tells those that may be quoted from titles."""
 
 from __future__ import annotations
 
@@ -7,18 +7,29 @@ import re
 # A line this much shorter than the longest ends its paragraph; a longer one was wrapped and goes on below.
 _FULL_LINE = 0.7
 _SHORTEST_WRAP = 60
-_LIST_MARK = re.compile(r"\s*(?:[-*•|]|\d{1,3}[.)])\s")
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
+_ROW = "|"
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[A-ZÀ-Þ0-9])")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:sr|sra|srs|dr|dra|drs|prof|profa|art|arts|inc|n|nº|no|av|r|pág|págs|fls|tel|ex|obs|etc|mr|mrs|ms|st|vs|"
     r"ltda|cia|vol|cap|al|apto?|jr)|\b[A-ZÀ-Þ])\.\s*$",
     re.IGNORECASE,
 )
+_CLOSED = re.compile(r"[.!?…;][\"'”’)\]]*$")
 
 
 def split(text: str) -> list[str]:
     """The sentences in order, each on one line, otherwise verbatim."""
     return [sentence for paragraph in _paragraphs(text) for sentence in _sentences(paragraph)]
+
+
+def names(text: str) -> bool:
+    """True for a line that names a thing and says nothing of it: a title, a table's header row.
+
+    It ends as no sentence does, holds neither figure nor colon, and is no item of a list. Lines like "Owner: Ana" do
+    say something.
+    """
+    return not (_CLOSED.search(text) or _ITEM.match(text) or ":" in text or any(map(str.isdigit, text)))
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -27,7 +38,7 @@ def _paragraphs(text: str) -> list[str]:
     paragraphs: list[str] = []
     goes_on = False
     for line in lines:
-        if goes_on and line and not _LIST_MARK.match(line):
+        if goes_on and line and not line.startswith(_ROW) and not _ITEM.match(line):
             paragraphs[-1] += " " + line
         elif line:
             paragraphs.append(line)

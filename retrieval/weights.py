@@ -130,7 +130,11 @@ def _read(content: bytes) -> _Model:
     vocabulary = _read_vocabulary(reader)
     reader.take("i")
     reader.skip(reader.take("I")[0])  # the normalizer's table: NFKC, which tokenizers has built in
-    return _Model(shape, vocabulary, _read_tensors(content, _read_offsets(reader), shape))
+    file = _Tensors(content, _read_offsets(reader))
+    tensors = _embeddings(file, shape)
+    for number in range(shape.layers):
+        tensors |= _layer(file, shape, number)
+    return _Model(shape, vocabulary, tensors)
 
 
 def _read_vocabulary(reader: _Reader) -> _Vocabulary:
@@ -155,33 +159,43 @@ def _read_offsets(reader: _Reader) -> dict[str, int]:
     return offsets
 
 
-def _read_tensors(content: bytes, offsets: dict[str, int], shape: _Shape) -> dict[str, NDArray[np.float32]]:
-    def plain(name: str, *dimensions: int) -> NDArray[np.float32]:
-        count = int(np.prod(dimensions))
-        return np.frombuffer(content, "<f4", count, offsets[name]).reshape(dimensions).copy()
+class _Tensors:
+    """The file's tensors by their short names."""
 
-    def packed(name: str, rows: int, columns: int) -> NDArray[np.float32]:
+    def __init__(self, content: bytes, offsets: dict[str, int]) -> None:
+        self._content, self._offsets = content, offsets
+
+    def plain(self, name: str, *dimensions: int) -> NDArray[np.float32]:
+        count = int(np.prod(dimensions))
+        return np.frombuffer(self._content, "<f4", count, self._offsets[name]).reshape(dimensions).copy()
+
+    def packed(self, name: str, rows: int, columns: int) -> NDArray[np.float32]:
         blocks = rows * columns // _BLOCK
-        raw = np.frombuffer(content, np.uint8, blocks * _BLOCK_BYTES, offsets[name])
+        raw = np.frombuffer(self._content, np.uint8, blocks * _BLOCK_BYTES, self._offsets[name])
         return unpack(raw.reshape(blocks, _BLOCK_BYTES)).reshape(rows, columns)
 
-    hidden, wide = shape.hidden, shape.intermediate
-    tensors = {
-        "embeddings.word_embeddings.weight": packed("emb.word", shape.vocabulary, hidden),
-        "embeddings.position_embeddings.weight": plain("emb.pos", shape.positions, hidden),
-        "embeddings.token_type_embeddings.weight": plain("emb.type", shape.types, hidden),
-        "embeddings.LayerNorm.weight": plain("emb.ln.w", hidden),
-        "embeddings.LayerNorm.bias": plain("emb.ln.b", hidden),
+
+def _embeddings(file: _Tensors, shape: _Shape) -> dict[str, NDArray[np.float32]]:
+    return {
+        "embeddings.word_embeddings.weight": file.packed("emb.word", shape.vocabulary, shape.hidden),
+        "embeddings.position_embeddings.weight": file.plain("emb.pos", shape.positions, shape.hidden),
+        "embeddings.token_type_embeddings.weight": file.plain("emb.type", shape.types, shape.hidden),
+        "embeddings.LayerNorm.weight": file.plain("emb.ln.w", shape.hidden),
+        "embeddings.LayerNorm.bias": file.plain("emb.ln.b", shape.hidden),
     }
+
+
+def _layer(file: _Tensors, shape: _Shape, number: int) -> dict[str, NDArray[np.float32]]:
+    hidden, wide = shape.hidden, shape.intermediate
     sizes = {"fi": (wide, hidden), "fo": (hidden, wide)}
-    for layer in range(shape.layers):
-        for short, name in _MATRICES.items():
-            rows, columns = sizes.get(short, (hidden, hidden))
-            tensors[f"encoder.layer.{layer}.{name}.weight"] = packed(f"l{layer}.{short}.w", rows, columns)
-            tensors[f"encoder.layer.{layer}.{name}.bias"] = plain(f"l{layer}.{short}.b", rows)
-        for short, name in _NORMS.items():
-            tensors[f"encoder.layer.{layer}.{name}.weight"] = plain(f"l{layer}.{short}.w", hidden)
-            tensors[f"encoder.layer.{layer}.{name}.bias"] = plain(f"l{layer}.{short}.b", hidden)
+    tensors = {}
+    for short, name in _MATRICES.items():
+        rows, columns = sizes.get(short, (hidden, hidden))
+        tensors[f"encoder.layer.{number}.{name}.weight"] = file.packed(f"l{number}.{short}.w", rows, columns)
+        tensors[f"encoder.layer.{number}.{name}.bias"] = file.plain(f"l{number}.{short}.b", rows)
+    for short, name in _NORMS.items():
+        tensors[f"encoder.layer.{number}.{name}.weight"] = file.plain(f"l{number}.{short}.w", hidden)
+        tensors[f"encoder.layer.{number}.{name}.bias"] = file.plain(f"l{number}.{short}.b", hidden)
     return tensors
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.sqlite import insert as upsert
 
 from policies.labels import Label
 from retrieval.client import CollectionInfo, DocumentInfo
-from retrieval.registry import chunks, debris
+from retrieval.registry import chunks, tombstones
 from retrieval.registry.tables import chunks as chunk_rows
 from retrieval.registry.tables import documents
 
@@ -147,7 +147,7 @@ def postpone(connection: Connection, job: Job, lease: Lease, reason: str) -> boo
 
 
 def remove(connection: Connection, document: str) -> bool:
-    """Delete the document with its text; its vectors become debris in the same transaction."""
+    """Delete the document with its text; its vectors get their tombstone in the same transaction."""
     _forget(connection, _version(connection, document))
     return connection.execute(delete(documents).where(documents.c.id == document)).rowcount == 1
 
@@ -190,11 +190,6 @@ def totals(infos: Sequence[DocumentInfo]) -> list[CollectionInfo]:
     ]
 
 
-def pending(connection: Connection) -> int:
-    """How many documents are still to be taken in."""
-    return connection.execute(select(func.count()).where(documents.c.state.in_(_PENDING))).scalar_one()
-
-
 def _finish(connection: Connection, job: Job, lease: Lease, **values: object) -> bool:
     settled = {"reason": None, "attempts": 0, "leased_by": None, "leased_until": None, "updated_at": lease.now}
     statement = update(documents).where(*_held(job, lease)).values({**settled, **values})
@@ -212,7 +207,7 @@ def _version(connection: Connection, document: str) -> str | None:
 def _forget(connection: Connection, version: str | None) -> None:
     if version is not None:
         chunks.erase(connection, version)
-        debris.add(connection, version)
+        tombstones.add(connection, version)
 
 
 def _counted() -> Select[tuple[object, ...]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, inspect
 from sqlalchemy.pool import QueuePool
+
+from retrieval.registry.tables import documents
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +26,11 @@ def open_engine(path: Path) -> Engine:
     event.listen(engine, "connect", _configure)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def migrated(engine: Engine) -> bool:
+    """True if the migrations have made the tables."""
+    return inspect(engine).has_table(documents.name)
 
 
 def _configure(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:

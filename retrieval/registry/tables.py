@@ -54,4 +54,4 @@ chunks = Table(
 )
 
 # Versions whose vectors must go; written in the transaction that ends the version.
-debris = Table("debris", metadata, Column("version", Text, primary_key=True))
+tombstones = Table("tombstones", metadata, Column("version", Text, primary_key=True))

@@ -10,7 +10,6 @@ import shutil
 from typing import TYPE_CHECKING
 
 from qdrant_edge import (
-    CountRequest,
     Distance,
     EdgeConfig,
     EdgeShard,
@@ -37,7 +36,7 @@ from qdrant_edge import (
 )
 
 from retrieval.store import Entry, Hit, Legs, Reach, Words
-from retrieval.store.counting import COUNTERS
+from retrieval.store.bm25 import ENCODERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from qdrant_edge.qdrant_edge import ConditionType
 
 _DENSE, _PORTUGUESE, _ENGLISH = "dense", "bm25_pt", "bm25_en"
-_COUNTERS = {_PORTUGUESE: COUNTERS["pt"], _ENGLISH: COUNTERS["en"]}
+_ENCODERS = {_PORTUGUESE: ENCODERS["pt"], _ENGLISH: ENCODERS["en"]}
 _MOST_VERSIONS = 1_000_000
 
 
@@ -64,11 +63,11 @@ class EdgeStore:
         within = _filter(reach)
         # Word frequencies are those of what the caller may read: others' words must not show in the scores.
         rarity = SearchParams(idf=IdfParams(corpus=within))
-        counted = {name: counter.query(text) for name, counter in _COUNTERS.items()}
+        asked = {name: encoder.query(text) for name, encoder in _ENCODERS.items()}
         legs = [_leg(list(dense), _DENSE, within, depth, SearchParams())]
-        legs += [_leg(words, name, within, depth, rarity) for name, words in counted.items()]
+        legs += [_leg(words, name, within, depth, rarity) for name, words in asked.items()]
         meaning, *by_words = self._shard.query_batch(QueryBatchRequest(legs))
-        words = [self._covered(name, counted[name], found) for name, found in zip(counted, by_words, strict=True)]
+        words = [self._covered(name, asked[name], found) for name, found in zip(asked, by_words, strict=True)]
         return Legs(_hits(meaning), *words)
 
     def drop(self, version: str) -> None:
@@ -77,10 +76,6 @@ class EdgeStore:
     def versions(self) -> dict[str, int]:
         facets = self._shard.facet(FacetRequest("version", limit=_MOST_VERSIONS, exact=True))
         return {str(hit.value): hit.count for hit in facets.hits if hit.count}
-
-    def count(self, version: str) -> int:
-        """How many entries of the version are kept."""
-        return self._shard.count(CountRequest(filter=_version(version)))
 
     def flush(self) -> None:
         self._shard.flush()
@@ -102,7 +97,7 @@ class EdgeStore:
         return set()
 
     def _point(self, entry: Entry) -> Point:
-        words = {name: counter.document(entry.text) for name, counter in _COUNTERS.items()}
+        words = {name: encoder.document(entry.text) for name, encoder in _ENCODERS.items()}
         payload = {
             "version": entry.version,
             "collection": entry.collection,

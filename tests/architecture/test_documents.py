@@ -16,8 +16,6 @@ from gateway.settings import ROOT, VARIABLES, Settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import click
-
 HOST = re.compile(r"https?://|--(?:extra-)?index-url|--find-links|--trusted-host", re.IGNORECASE)
 
 
@@ -59,15 +57,7 @@ def test_every_command_is_documented_and_every_documented_one_exists() -> None:
         r"^\| `soleira ([a-z]+(?: [a-z]+)?)[ `]", (ROOT / "docs" / "commands.md").read_text(), re.MULTILINE
     )
 
-    assert sorted(documented) == sorted(commands(get_command(app)))
-
-
-def commands(command: Any, prefix: str = "") -> Iterator[str]:
-    for name, child in command.commands.items():
-        if hasattr(child, "commands"):
-            yield from commands(child, f"{prefix}{name} ")
-        else:
-            yield f"{prefix}{name}"
+    assert sorted(documented) == sorted(name for name, _ in walk(get_command(app)))
 
 
 def test_every_command_explains_itself() -> None:
@@ -76,11 +66,24 @@ def test_every_command_explains_itself() -> None:
     assert silent == []
 
 
-def walk(command: Any, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
-    for name, child in command.commands.items():
-        yield f"{prefix}{name}", child
-        if hasattr(child, "commands"):
-            yield from walk(child, f"{prefix}{name} ")
+def test_every_command_takes_the_options_that_are_said_to_be_common() -> None:
+    known = {
+        name: {text for parameter in command.params for text in parameter.opts}
+        for name, command in walk(get_command(app))
+    }
+
+    assert {name for name, options in known.items() if not {"--data", "--pack"} <= options} == {"test"}
+    assert {name for name, options in known.items() if "--json" not in options} == {"up", "test", "check"}
+
+
+def walk(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The commands of a group and of the groups in it, by what one types."""
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
+            yield from walk(command, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name}", command
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "requirements-uv.lock"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,11 +26,11 @@ PLACES = {
     "qdrant_client": ("retrieval/store/",),
     "qdrant_edge": ("retrieval/store/",),
     "re2": ("policies/detectors/",),
-    "sentence_transformers": ("retrieval/embed.py", "retrieval/weights.py"),
+    "sentence_transformers": ("retrieval/embed.py",),
     "sqlalchemy": ("gateway/db/", "migrations/", "retrieval/registry/"),
-    "sqlite3": ("gateway/db/", "gateway/ledger/writer.py", "migrations/", "retrieval/registry/"),
-    "torch": ("retrieval/embed.py", "retrieval/weights.py"),
-    "transformers": ("retrieval/embed.py", "retrieval/weights.py"),
+    "sqlite3": ("gateway/db/", "migrations/", "retrieval/registry/"),
+    "torch": ("retrieval/embed.py",),
+    "transformers": ("retrieval/embed.py",),
     "xllamacpp": ("gateway/upstream/engine_child.py",),
 }
 """Where a package may be imported for use; a name in an annotation may be spoken of anywhere."""
@@ -37,7 +38,28 @@ PLACES = {
 NOWHERE = {"httpx", "requests", "urllib3", "urllib.request", "ftplib", "smtplib", "telnetlib"}
 """Other ways to the network than the guard's."""
 
-CONNECTORS = {"ClientSession", "TCPConnector", "UnixConnector"}
+OUTWARDS = {
+    "gateway/upstream/guard.py": "the one place that connects to deployments",
+    "gateway/cli/ledger.py": "asks a running house over its admin socket",
+    "gateway/cli/reach.py": "asks whether a running house answers on its socket",
+    "gateway/main.py": "opens the configured Redis or Valkey server",
+    "gateway/supervisor/probe.py": "asks servers of this very machine at the start",
+    "retrieval/client.py": "speaks to the house's own retrieval process",
+}
+"""Who may open a connection, and why."""
+
+UNIX_ONLY = ("gateway/cli/ledger.py", "gateway/cli/reach.py", "retrieval/client.py")
+
+CONNECTORS = frozenset(
+    """
+    ClientSession TCPConnector UnixConnector
+    open_connection open_unix_connection create_connection create_unix_connection create_datagram_endpoint
+    sock_connect sock_sendto connect_ex sendto HTTPConnection HTTPSConnection urlopen from_url Redis StrictRedis
+    """.split()
+)
+"""Calls and classes that lead to a connection, by the last part of their names."""
+
+SOCKETS = frozenset({"socket", "_socket"})
 
 
 def sources() -> list[Path]:
@@ -106,18 +128,61 @@ def test_a_misplaced_import_is_seen(path: str, source: str, found: list[str]) ->
     assert misplaced(path, source) == found
 
 
-def test_only_the_guard_makes_sessions_to_upstreams() -> None:
-    makers = set()
-    for path in sources():
-        called = {
-            ast.unparse(n.func).split(".")[-1] for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)
-        }
-        if called & CONNECTORS:
-            makers.add(str(path.relative_to(ROOT)))
+def leads_out(source: str) -> bool:
+    """True if the source calls, derives from or imports what opens a connection."""
+    spoken = {name.rpartition(".")[2] for node in running(ast.parse(source)) for name in called(node)}
+    return bool(spoken & CONNECTORS) or ("connect" in spoken and bool(imported(source) & SOCKETS))
 
-    # The retrieval client speaks to the house's own socket and cannot name another address.
-    assert makers == {"gateway/upstream/guard.py", "retrieval/client.py"}
-    assert "TCPConnector" not in (ROOT / "retrieval" / "client.py").read_text()
+
+def called(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Call):
+        name = ast.unparse(node.func)
+        # A socket is told where to connect; an engine of SQLAlchemy, also called so, knows.
+        return [] if name.endswith(".connect") and not node.args else [name]
+    if isinstance(node, ast.ClassDef):
+        return [ast.unparse(base) for base in node.bases]
+    return names(node)
+
+
+def test_only_the_guard_connects_to_upstreams() -> None:
+    found = {str(path.relative_to(ROOT)) for path in sources() if leads_out(path.read_text())}
+
+    assert found == OUTWARDS.keys()
+
+
+@pytest.mark.parametrize("path", UNIX_ONLY)
+def test_what_speaks_to_the_house_itself_can_name_no_other_address(path: str) -> None:
+    source = (ROOT / path).read_text()
+
+    assert "AF_UNIX" in source or "UnixConnector" in source
+    assert not re.search(r"AF_INET|TCPConnector|open_connection|create_connection|HTTPSConnection", source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import asyncio\nasync def f(): await asyncio.open_connection('host', 1)",
+        "from asyncio import open_unix_connection",
+        "import socket\nsocket.create_connection(('host', 1))",
+        "import socket\ns = socket.socket()\ns.connect(('host', 1))",
+        "from socket import socket\nsocket().connect_ex(('host', 1))",
+        "import http.client\nhttp.client.HTTPSConnection('host')",
+        "import http.client\nclass C(http.client.HTTPConnection): pass",
+        "from urllib.request import urlopen",
+        "import aiohttp\naiohttp.ClientSession()",
+        "from redis.asyncio import Redis",
+        "async def f(loop, s): await loop.sock_connect(s, ('host', 1))",
+    ],
+)
+def test_a_way_out_is_seen(source: str) -> None:
+    assert leads_out(source)
+
+
+@pytest.mark.parametrize(
+    "source", ["import sqlite3\nsqlite3.connect('f')", "from urllib.parse import quote", "with engine.connect(): pass"]
+)
+def test_what_leads_nowhere_is_none(source: str) -> None:
+    assert not leads_out(source)
 
 
 def test_of_retrieval_the_gateway_knows_the_client_alone() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import subprocess
 import sys
-import time
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +73,7 @@ class House:
         self.ingest = Ingest(runtime)
 
     async def take_in(self, path: Path, collection: str = "papers", label: Label | None = None) -> list[FileStatus]:
-        request = IngestRequest(str(path), collection, label, None)
+        request = IngestRequest(str(path), collection, label)
         return [status async for status in self.ingest.submit(request)]
 
     async def find(self, query: str, scope: Scope = ALL, top: int = 10) -> list[Passage]:
@@ -123,12 +123,13 @@ def registry(tmp_path: Path) -> Generator[Engine, None, None]:
 class Process:
     """The real retrieval process on a data directory."""
 
-    def __init__(self, data: Path, pack: Path = PACK) -> None:
-        self.data, self.pack = data, pack
+    def __init__(self, data: Path, pack: Path = PACK, model: Path | None = None) -> None:
         self.socket = data / "retrieval.sock"
-        self.started = time.monotonic()
         command = (sys.executable, "-m", "retrieval.service", "--data", str(data), "--socket", str(self.socket))
-        self.child = subprocess.Popen((*command, "--pack", str(pack)), cwd=ROOT, stderr=subprocess.DEVNULL)
+        environment = os.environ | ({"SOLEIRA_EMBEDDING_MODEL": str(model)} if model else {})
+        self.child = subprocess.Popen(
+            (*command, "--pack", str(pack)), cwd=ROOT, env=environment, stderr=subprocess.DEVNULL
+        )
 
     async def until_ready(self) -> None:
         client = RetrievalClient(self.socket)

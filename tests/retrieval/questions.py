@@ -1,4 +1,7 @@
-"""Questions about the sample documents: each with the file that answers it and words of the answer."""
+"""Questions about the sample documents: each with the file that answers it and words of the answer.
+
+`BY_NAME` is answered by lines of names and figures rather than by sentences.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,19 @@ ACROSS_LANGUAGES = [
     ("How much is the condominium fee?", "condominio-comunicado.txt", "685"),
     ("How many eggs go into the corn cake?", "receita-bolo-de-fuba.txt", "4 ovos"),
     ("What is the waiting period for surgery in the health plan?", "plano-de-saude.html", "180 dias"),
+]
+BY_NAME = [
+    ("Quem é a locadora do apartamento?", "contrato-de-aluguel.md", "Helena Duarte Pimenta"),
+    ("Quem é a síndica do condomínio?", "condominio-comunicado.txt", "Marlene Couto"),
+    ("Quem é o titular do plano de saúde?", "plano-de-saude.html", "Bruno Tavares"),
+    ("Quem é a professora da turma?", "ata-reuniao-escola.md", "Lúcia Ferraz"),
+    ("Qual é o endereço do apartamento alugado?", "contrato-de-aluguel.md", "Rua das Acácias 120"),
+    ("De quem é o imóvel do IPTU?", "iptu-2026.md", "Helena"),
+    ("Who is insured under the homeowners policy?", "home-insurance.txt", "Margaret and Thomas"),
+    ("Who is the landlord of Heron Cottage?", "cottage-lease.html", "Rosalind"),
+    ("What is the serial number of the dishwasher?", "dishwasher-warranty.md", "QW450-77213"),
+    ("When does the insurance policy period end?", "home-insurance.txt", "July 1, 2027"),
+    ("What property is insured?", "home-insurance.txt", "48 Orchard Lane"),
 ]
 UNRELATED = [
     "Qual é a capital da Mongólia?",

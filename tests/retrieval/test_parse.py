@@ -129,10 +129,11 @@ async def test_plain_text_headings_are_lines_that_stand_out() -> None:
 
 
 async def test_a_child_that_takes_too_much_memory_ends_with_a_reason() -> None:
-    content = b"words and words\n\n" * 400_000
+    limits = Limits(memory_mib=96)
+    content = b"words and words\n\n" * 1_000_000  # a million blocks of more than 100 bytes each
 
-    assert await reason(content, ".txt", Limits(memory_mib=160)) in {"out_of_memory", "crashed"}
-    assert (await parse(b"the next file is read", ".txt")).blocks[0].text == "the next file is read"
+    assert await reason(content, ".txt", limits) in {"out_of_memory", "crashed"}
+    assert (await parse(b"the next file is read", ".txt", limits)).blocks[0].text == "the next file is read"
 
 
 async def test_a_child_that_takes_too_long_is_killed() -> None:

@@ -10,13 +10,15 @@ from sqlalchemy import text
 
 from policies.labels import Label
 from retrieval.client import Anchor
-from retrieval.registry import chunks, debris, documents
+from retrieval.registry import chunks, documents, tombstones
 from retrieval.registry.chunks import Chunk
 from retrieval.registry.documents import Lease, Source, Version
-from retrieval.registry.engine import writing
+from retrieval.registry.engine import migrated, open_engine, writing
 from retrieval.registry.tables import metadata
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sqlalchemy import Connection, Engine
 
 PRIVATE = Label.parse("private")
@@ -49,6 +51,14 @@ def take_in(connection: Connection, name: str, *texts: str) -> str:
 def test_migrations_make_the_tables_that_the_code_knows(registry: Engine) -> None:
     with registry.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_a_database_without_the_tables_is_told_from_one_with_them(registry: Engine, tmp_path: Path) -> None:
+    empty = open_engine(tmp_path / "empty.db")
+
+    assert migrated(registry)
+    assert not migrated(empty)
+    empty.dispose()
 
 
 def test_deleted_text_is_overwritten_and_commits_are_durable(registry: Engine) -> None:
@@ -103,7 +113,7 @@ def test_a_new_version_answers_in_place_of_the_old_one(registry: Engine) -> None
 
         assert {key: one.chunk.text for key, one in found.items()} == {"v2-0": "new words"}
         assert documents.versions(connection) == {"v2": 1}
-        assert debris.waiting(connection) == ["v1"]
+        assert tombstones.waiting(connection) == ["v1"]
 
 
 def test_while_a_file_is_taken_in_again_its_old_version_answers(registry: Engine) -> None:
@@ -140,10 +150,10 @@ def test_what_failed_answers_no_more_and_says_why(registry: Engine) -> None:
         assert info is not None
         assert (info.state, info.reason, info.chunks) == ("failed", "encrypted: a password is needed", 0)
         assert chunks.answering(connection, ["v1-0"], None) == {}
-        assert debris.waiting(connection) == ["v1"]
+        assert tombstones.waiting(connection) == ["v1"]
 
 
-def test_a_deleted_document_leaves_no_text_and_its_vectors_as_debris(registry: Engine) -> None:
+def test_a_deleted_document_leaves_no_text_and_a_tombstone_for_its_vectors(registry: Engine) -> None:
     with writing(registry).begin() as connection:
         document = take_in(connection, "v1", "words")
 
@@ -151,7 +161,7 @@ def test_a_deleted_document_leaves_no_text_and_its_vectors_as_debris(registry: E
 
         assert chunks.of(connection, "v1") == []
         assert documents.get(connection, document) is None
-        assert debris.waiting(connection) == ["v1"]
+        assert tombstones.waiting(connection) == ["v1"]
         assert not documents.remove(connection, document)
 
 

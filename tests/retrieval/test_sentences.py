@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.sentences import split
+from retrieval.sentences import names, split
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,25 @@ def test_wrapped_lines_are_joined() -> None:
         "A late fee applies after a grace period of five whole days.",
         "Water is included.",
     ]
+
+
+@pytest.mark.parametrize(
+    "line", ["Homeowners insurance policy, summary of coverage", "| Parcela | Vencimento | Valor |", "LARKSPUR MUTUAL"]
+)
+def test_titles_and_header_rows_only_name(line: str) -> None:
+    assert names(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Water is included.",
+        "(It says: “Yes!”)",
+        "4 ovos",
+        "| 3 de 6 | 11 de maio |",
+        "Owner: Ana Duarte",
+        "- milk and bread",
+    ],
+)
+def test_sentences_figures_items_and_named_values_say_something(line: str) -> None:
+    assert not names(line)

@@ -9,7 +9,7 @@ import pytest
 
 from policies.labels import Label
 from retrieval.store import Entry, Legs, Reach
-from retrieval.store.counting import COUNTERS, coverage
+from retrieval.store.bm25 import ENCODERS, coverage
 from retrieval.store.edge import EdgeStore
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def test_coverage_is_the_part_of_the_words_that_the_best_hit_has(store: EdgeStor
     store.add([entry("half", "festa junina"), entry("none", "outra coisa")])
 
     assert store.search("festa natalina", [1.0, 0.0], EVERYTHING, 10).portuguese.coverage == pytest.approx(0.5)
-    assert coverage(COUNTERS["pt"], "quando é a festa", "a festa junina") == 1.0
-    assert coverage(COUNTERS["en"], "the of and", "anything") == 0.0
+    assert coverage(ENCODERS["pt"], "quando é a festa", "a festa junina") == 1.0
+    assert coverage(ENCODERS["en"], "the of and", "anything") == 0.0
 
 
 def test_a_dropped_version_is_gone_and_others_stay(store: EdgeStore) -> None:

@@ -49,10 +49,10 @@ def upgrade() -> None:
     )
     op.create_index("ix_chunks_version", "chunks", ["version", "ordinal"])
     op.create_index("ix_chunks_document", "chunks", ["document"])
-    op.create_table("debris", sa.Column("version", sa.Text, primary_key=True))
+    op.create_table("tombstones", sa.Column("version", sa.Text, primary_key=True))
 
 
 def downgrade() -> None:
-    op.drop_table("debris")
+    op.drop_table("tombstones")
     op.drop_table("chunks")
     op.drop_table("documents")

@@ -1,4 +1,4 @@
-"""Counts words for BM25, in Portuguese and English, with and without accents."""
+"""Weighs words by BM25, in Portuguese and English, with and without accents."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 _AVERAGE_LENGTH = 64
 
 
-class Counter:
-    """BM25 of one language.
+class Bm25Encoder:
+    """BM25 of one language, as sparse vectors.
 
     Folding accents before stemming tears Portuguese plurals apart (inundação, inundações), and not folding loses people
     who type without accents: so both spellings are counted.
@@ -31,10 +31,10 @@ class Counter:
         return _union(self._plain.embed_query, self._folded.embed_query, text)
 
 
-def coverage(counter: Counter, question: str, text: str) -> float:
+def coverage(encoder: Bm25Encoder, question: str, text: str) -> float:
     """The part of the question's words, stop words left out, that the text has."""
-    asked = set(counter.query(question).indices)
-    return len(asked & set(counter.document(text).indices)) / len(asked) if asked else 0.0
+    asked = set(encoder.query(question).indices)
+    return len(asked & set(encoder.document(text).indices)) / len(asked) if asked else 0.0
 
 
 def _config(language: str, *, folded: bool) -> Bm25Config:
@@ -49,4 +49,4 @@ def _union(plain: Callable[[str], SparseVector], folded: Callable[[str], SparseV
     return SparseVector(indices=list(weights), values=list(weights.values()))
 
 
-COUNTERS = {"pt": Counter("portuguese"), "en": Counter("english")}
+ENCODERS = {"pt": Bm25Encoder("portuguese"), "en": Bm25Encoder("english")}
