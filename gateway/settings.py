@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout (or the installed tree) that packs, migrations and tests lie in."""
+HOME_PACK = ROOT / "policies" / "packs" / "home"
+"""What a new house starts with."""
 
 # A Unix socket's path may have 108 bytes on Linux and 104 on macOS, its closing zero included.
 _LONGEST_SOCKET_PATH = 100
@@ -124,7 +126,7 @@ class Settings(BaseModel):
     def admin_digest(self) -> str | None:
         """SHA-256 (hex) of the environment's admin key, else of the one that was made; None before the first start."""
         if self.admin_key is not None:
-            return hashlib.sha256(self.admin_key.get_secret_value().encode()).hexdigest()
+            return digest_of(self.admin_key.get_secret_value())
         try:
             return self.admin_digest_path.read_text(encoding="ascii").strip()
         except FileNotFoundError:
@@ -154,6 +156,11 @@ class Settings(BaseModel):
     def redis(self) -> str:
         """The server for limits and revocation: the configured one, else the child's socket."""
         return self.redis_url or f"unix://{self.valkey_socket}"
+
+
+def digest_of(key: str) -> str:
+    """The digest an API key is kept and known by. Keys are long and random, so one plain hash is enough."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def run_dir(data: Path) -> Path:

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import typer
 
-from gateway.settings import ROOT, child_environment
+from gateway.cli import options
+from gateway.settings import HOME_PACK, ROOT, child_environment
 
-PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+app = typer.Typer()
+
+_PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """How typer takes arguments that belong to pytest, `--help` included."""
 
 
@@ -24,31 +27,46 @@ class Step:
     command: tuple[str, ...]
 
 
+@app.command(context_settings=_PASS_ON)
 def test(context: typer.Context) -> None:
     """Run the tests; all arguments are pytest's."""
+    _need_checkout()
     raise typer.Exit(_run(_module("pytest", *context.args)))
 
 
-def check() -> None:
-    """Check format, lint, import directions, the packs' tests, types, and the tests."""
-    failed = [step.name for step in steps() if not _passes(step)]
+@app.command()
+def check(data: options.Data = None, pack: options.Pack = None) -> None:
+    """Check format, lint, import directions, the packs' tests, types, and the tests.
+
+    With --data or --pack the pack of that house is tested too, beside those that come with Soleira.
+    """
+    _need_checkout()
+    house = tuple(f"--{name}={folder}" for name, folder in (("data", data), ("pack", pack)) if folder)
+    failed = [step.name for step in steps(house) if not _passes(step)]
     if failed:
         typer.echo(f"\nFailed: {', '.join(failed)}.", err=True)
         raise typer.Exit(1)
     typer.echo("\nAll checks passed.")
 
 
-def steps() -> tuple[Step, ...]:
-    """The checks, the quick ones first."""
-    packs = sorted(rules.parent for rules in (ROOT / "policies" / "packs").glob("*/rules.yaml"))
+def steps(house: tuple[str, ...] = ()) -> tuple[Step, ...]:
+    """The checks, the quick ones first; `house` are the options that name one whose pack is tested too."""
+    packs = sorted(rules.parent for rules in HOME_PACK.parent.glob("*/rules.yaml"))
     return (
         Step("format", _module("ruff", "format", "--check", ".")),
         Step("lint", _module("ruff", "check", ".")),
         Step("import directions", (str(Path(sys.executable).with_name("lint-imports")),)),
         *(Step(f"pack {pack.name}", _module("gateway.cli", "policy", "test", "--pack", str(pack))) for pack in packs),
+        *([Step("the house's pack", _module("gateway.cli", "policy", "test", *house))] if house else []),
         Step("types", _module("mypy")),
         Step("tests", _module("pytest", "-q")),
     )
+
+
+def _need_checkout() -> None:
+    if not (ROOT / "tests").is_dir():
+        typer.echo("soleira: this is an installed copy, which has no tests: run ./soleira in a checkout", err=True)
+        raise typer.Exit(1)
 
 
 def _passes(step: Step) -> bool:

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from gateway.cli import options, reach
+from gateway.cli import options, retriever
 from gateway.settings import Settings
 from retrieval.client import Scope
 
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from policies.labels import Label
     from retrieval.client import DocumentInfo, FileStatus, Passage
 
-app = typer.Typer(help="The documents of the house.", no_args_is_help=True)
+app = typer.Typer()
+docs = typer.Typer(help="The documents of the house.", no_args_is_help=True)
+app.add_typer(docs, name="docs")
 
 Collection = Annotated[str, typer.Option("--collection", help="The collection.")]
 Clearance = Annotated[str, typer.Option(help="Look as a reader with this clearance would. [default: as the owner]")]
 
 
+@app.command()
 def ingest(
     path: Annotated[Path, typer.Argument(exists=True, resolve_path=True, help="A file or a folder.")],
     collection: Collection,
@@ -46,6 +49,7 @@ def ingest(
         raise typer.Exit(1)
 
 
+@app.command()
 def search(
     query: Annotated[str, typer.Argument(help="What to look for.")],
     collection: Collection,
@@ -66,7 +70,7 @@ def search(
         typer.echo(f"Nothing near enough was found in {collection!r}.")
 
 
-@app.command("list")
+@docs.command("list")
 def list_documents(
     collection: Annotated[str, typer.Option(help="Only this collection.")] = "",
     data: options.Data = None,
@@ -85,21 +89,24 @@ def list_documents(
         )
 
 
-@app.command()
+@docs.command()
 def delete(
     document: Annotated[str, typer.Argument(help="The document's id, as 'docs list' shows it.")],
     data: options.Data = None,
     pack: options.Pack = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Delete a document; from then on it never answers again."""
     if not asyncio.run(_delete(Settings.from_environment(data, pack), document)):
         typer.echo(f"soleira: there is no document {document!r}; 'soleira docs list' shows them", err=True)
         raise typer.Exit(1)
+    if as_json:
+        return options.print_json({"document": document, "state": "deleted"})
     typer.echo(f"{document} is deleted.")
 
 
 async def _ingest(settings: Settings, path: Path, collection: str, label: Label | None) -> list[FileStatus]:
-    async with reach.retrieval(settings, _say) as client:
+    async with retriever.opened(settings, _say) as client:
         outcomes = []
         with _progress() as progress:
             task = progress.add_task("Reading", total=_count(path))
@@ -110,17 +117,17 @@ async def _ingest(settings: Settings, path: Path, collection: str, label: Label 
 
 
 async def _search(settings: Settings, query: str, scope: Scope, top: int) -> list[Passage]:
-    async with reach.retrieval(settings, _say) as client:
+    async with retriever.opened(settings, _say) as client:
         return await client.search(query, scope, top)
 
 
 async def _documents(settings: Settings, scope: Scope) -> list[DocumentInfo]:
-    async with reach.retrieval(settings, _say) as client:
+    async with retriever.opened(settings, _say) as client:
         return await client.documents(scope)
 
 
 async def _delete(settings: Settings, document: str) -> bool:
-    async with reach.retrieval(settings, _say) as client:
+    async with retriever.opened(settings, _say) as client:
         return await client.delete(document, Scope.owner())
 
 

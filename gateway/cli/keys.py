@@ -10,12 +10,14 @@ from gateway.cli import ledger, options
 from gateway.db.keys import KeySpec
 from gateway.settings import Settings
 
-app = typer.Typer(help="API keys: who may call, and what they may read.", no_args_is_help=True)
+app = typer.Typer()
+keys = typer.Typer(help="API keys: who may call, and what they may read.", no_args_is_help=True)
+app.add_typer(keys, name="keys")
 
 Name = Annotated[str, typer.Argument(help="The name of the key.")]
 
 
-@app.command()
+@keys.command()
 def create(
     name: Name,
     groups: Annotated[str, typer.Option(help="Groups that rules and collections speak of: adults,family.")] = "",
@@ -23,6 +25,7 @@ def create(
     label: Annotated[str, typer.Option(help="What its texts count as. [default: the pack's default label]")] = "",
     collections: Annotated[str, typer.Option(help="Collections it may read: papers,recipes.")] = "",
     data: options.Data = None,
+    pack: options.Pack = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Make a key; its text is shown once."""
@@ -33,17 +36,17 @@ def create(
         default_label=options.label(label) if label else None,
         collections=options.words(collections),
     )
-    with ledger.opened(Settings.from_environment(data)) as opened:
+    with ledger.opened(Settings.from_environment(data, pack)) as opened:
         created = opened.create_key(spec)
     if as_json:
         return options.print_json(created)
     typer.echo(f"{created['key']}\n\nThe key of {name!r}, shown this once: it is kept only as a digest.")
 
 
-@app.command("list")
-def list_keys(data: options.Data = None, as_json: options.AsJson = False) -> None:
+@keys.command("list")
+def list_keys(data: options.Data = None, pack: options.Pack = None, as_json: options.AsJson = False) -> None:
     """List the keys, without their texts."""
-    with ledger.opened(Settings.from_environment(data)) as opened:
+    with ledger.opened(Settings.from_environment(data, pack)) as opened:
         listed = opened.list_keys()
     if as_json:
         return options.print_json(listed)
@@ -53,14 +56,16 @@ def list_keys(data: options.Data = None, as_json: options.AsJson = False) -> Non
         typer.echo("There is no key yet: 'soleira keys create NAME' makes one.")
 
 
-@app.command()
-def revoke(name: Name, data: options.Data = None) -> None:
+@keys.command()
+def revoke(name: Name, data: options.Data = None, pack: options.Pack = None, as_json: options.AsJson = False) -> None:
     """Revoke a key: it is refused from now on."""
-    with ledger.opened(Settings.from_environment(data)) as opened:
+    with ledger.opened(Settings.from_environment(data, pack)) as opened:
         revoked = opened.revoke_key(name)
     if not revoked:
         typer.echo(f"soleira: there is no living key named {name!r}; 'soleira keys list' shows them", err=True)
         raise typer.Exit(1)
+    if as_json:
+        return options.print_json({"name": name, "state": "revoked"})
     typer.echo(f"{name!r} is revoked.")
 
 

@@ -9,10 +9,11 @@ import typer
 
 from gateway.catalog.load import DEMONSTRATION
 from gateway.cli import options
-from gateway.settings import Settings
-from gateway.supervisor.prepare import HOME_PACK
+from gateway.settings import HOME_PACK, Settings
+from gateway.supervisor import parts
 from policies.explain import explain as explain_decision
 from policies.load import load_pack
+from policies.problems import PackError
 from policies.signals import Signals
 from policies.testing import run_tests
 
@@ -22,19 +23,23 @@ if TYPE_CHECKING:
     from policies.pack import Pack
     from policies.testing import Outcome
 
-app = typer.Typer(help="The pack: check it, test it, have a decision explained.", no_args_is_help=True)
+app = typer.Typer()
+policy = typer.Typer(help="The pack: check it, test it, have a decision explained.", no_args_is_help=True)
+app.add_typer(policy, name="policy")
 
 
-@app.command()
-def check(data: options.Data = None, pack: options.Pack = None) -> None:
+@policy.command()
+def check(data: options.Data = None, pack: options.Pack = None, as_json: options.AsJson = False) -> None:
     """Check every file of the pack; problems come as FILE:LINE."""
+    if as_json:
+        return _print_checked(data, pack)
     loaded = _load(data, pack)
     for warning in loaded.warnings:
         typer.echo(f"warning: {warning}", err=True)
     typer.echo(f"{loaded.folder} is a valid pack, version {loaded.version}.")
 
 
-@app.command("test")
+@policy.command("test")
 def run_pack_tests(data: options.Data = None, pack: options.Pack = None, as_json: options.AsJson = False) -> None:
     """Run the tests that stand beside the pack's rules."""
     loaded = _load(data, pack)
@@ -47,7 +52,7 @@ def run_pack_tests(data: options.Data = None, pack: options.Pack = None, as_json
         raise typer.Exit(1)
 
 
-@app.command()
+@policy.command()
 def explain(
     label: Annotated[str, typer.Option(help="The request's label: private+health. [default: the pack's]")] = "",
     model: Annotated[str, typer.Option(help="The model it asks for.")] = "auto",
@@ -83,12 +88,23 @@ def explain(
     typer.echo(explanation.as_text())
 
 
+def _print_checked(data: Path | None, pack: Path | None) -> None:
+    try:
+        loaded = _load(data, pack)
+    except PackError as error:
+        options.print_json({"valid": False, "problems": [asdict(problem) for problem in error.problems]})
+        raise typer.Exit(1) from None
+    facts = {"folder": str(loaded.folder), "version": loaded.version, "warnings": loaded.warnings}
+    options.print_json({"valid": True, **facts})
+
+
 def _load(data: Path | None, pack: Path | None) -> Pack:
     settings = Settings.from_environment(data, pack)
     # Before the first `up` there is no copy of the pack yet; this is what it will be.
     folder = HOME_PACK if settings.own_pack and not settings.pack.exists() else settings.pack
     loaded = load_pack(folder)
-    return replace(loaded, builtin={DEMONSTRATION: loaded.loopback_zone.name})
+    builtin = {DEMONSTRATION: loaded.loopback_zone.name} if parts.demonstrates(loaded) else {}
+    return replace(loaded, builtin=builtin)
 
 
 def _print_outcomes(pack: Pack, outcomes: list[Outcome]) -> None:

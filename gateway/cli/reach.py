@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import time
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from gateway.supervisor import lock, parts, prepare
-from gateway.supervisor.children import Child
-from retrieval.client import RetrievalClient, RetrievalError
+from gateway.supervisor import lock, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from gateway.settings import Settings
 
 _PATIENCE_SECONDS = 15.0
-_READY_SECONDS = 180.0
 _POLL_SECONDS = 0.2
 
 
@@ -40,24 +36,6 @@ def files(settings: Settings, listening: Path) -> Iterator[bool]:
         yield ours
 
 
-@asynccontextmanager
-async def retrieval(settings: Settings, say: Callable[[str], None]) -> AsyncIterator[RetrievalClient]:
-    """Yield a client of the running retrieval process, or of one that is started for the while."""
-    with files(settings, settings.retrieval_socket) as ours:
-        client = RetrievalClient(settings.retrieval_socket)
-        try:
-            if not ours:
-                await _ready(client, settings)
-                yield client
-                return
-            say("No house is running on this data: starting the search for this command (about ten seconds) ...")
-            async with Child(parts.retrieval(settings), say):
-                await _ready(client, settings)
-                yield client
-        finally:
-            await client.close()
-
-
 def _take(held: ExitStack, path: Path, *, last_try: bool) -> bool:
     try:
         held.enter_context(lock.hold(path))
@@ -72,11 +50,3 @@ def _take(held: ExitStack, path: Path, *, last_try: bool) -> bool:
 def _answers(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(str(path)) == 0
-
-
-async def _ready(client: RetrievalClient, settings: Settings) -> None:
-    deadline = time.monotonic() + _READY_SECONDS
-    while not await client.ready():
-        if time.monotonic() > deadline:
-            raise RetrievalError(f"the search does not get ready: {settings.logs / 'retrieval.log'} says why")
-        await asyncio.sleep(_POLL_SECONDS)

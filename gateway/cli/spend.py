@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import typer
 
 from gateway.cli import ledger, options
+from gateway.ledger.price import as_usd
 from gateway.settings import Settings
 
+app = typer.Typer()
 
-def spend(data: options.Data = None, as_json: options.AsJson = False) -> None:
+
+@app.command()
+def spend(data: options.Data = None, pack: options.Pack = None, as_json: options.AsJson = False) -> None:
     """Show what was spent, by model and by zone."""
-    with ledger.opened(Settings.from_environment(data)) as opened:
+    with ledger.opened(Settings.from_environment(data, pack)) as opened:
         total = opened.spend()
     if as_json:
         return options.print_json(total)
@@ -28,8 +31,8 @@ def spend(data: options.Data = None, as_json: options.AsJson = False) -> None:
 
 def usd(nano_usd: int) -> str:
     """The amount in dollars, exactly: never less than cents, never rounded."""
-    whole, _, part = f"{Decimal(nano_usd).scaleb(-9):.9f}".partition(".")
-    return f"US$ {whole}.{part.rstrip('0').ljust(2, '0')}"
+    whole, _, part = as_usd(nano_usd).partition(".")
+    return f"US$ {whole}.{part.ljust(2, '0')}"
 
 
 def _table(heading: str, rows: list[dict[str, Any]]) -> None:

@@ -12,7 +12,10 @@ from gateway.settings import Settings
 from gateway.supervisor import house
 from gateway.supervisor.address import Address
 
+app = typer.Typer()
 
+
+@app.command()
 def up(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 4141,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -51,9 +52,12 @@ class Streamed(StreamingResponse):
     async def stream_response(self, send: Send) -> None:
         """Answer the call; a browser that leaves cancels it."""
         listener = _Listener(send, self.headers, self._refusal)
+        metrics = self._runtime.metrics
+        began = time.monotonic()
         code = "client_left"
         try:
-            await answer.answer(self._runtime, self._call, listener)
+            with metrics.in_flight.track_inprogress():
+                await answer.answer(self._runtime, self._call, listener)
             code = listener.code
         except GatewayError as error:
             code = error.code
@@ -63,7 +67,8 @@ class Streamed(StreamingResponse):
             log.error("request_failed", request_id=self._call.request_id, failure=failure)
             await listener.fail(GatewayError("the gateway failed; its log names the place"), {})
         finally:
-            self._runtime.metrics.requests.labels(_ENDPOINT, str(listener.status), code).inc()
+            metrics.requests.labels(_ENDPOINT, str(listener.status), code).inc()
+            metrics.seconds.labels(_ENDPOINT).observe(time.monotonic() - began)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

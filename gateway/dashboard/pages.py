@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from gateway.dashboard import asking, assets, texts
+from gateway.dashboard import asking, assets
+from gateway.dashboard.language import texts_for
 from gateway.dashboard.render import html
 from gateway.dashboard.route import PageRoute
 from gateway.dashboard.session import (
@@ -24,7 +25,7 @@ from gateway.dashboard.session import (
     Sessions,
     SignedIn,
 )
-from gateway.dashboard.shown import Shown, place, shown
+from gateway.dashboard.shown import place, shown
 from gateway.dashboard.texts import Texts
 from gateway.dashboard.throttle import SECONDS, Throttle
 from gateway.db import attempts, decisions
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-    from gateway.db.decisions import DecisionRecord
     from gateway.runtime import Runtime
     from retrieval.client import CollectionInfo
 
@@ -48,7 +48,7 @@ _FAILED_SECONDS = 0.5
 _DECISIONS = 20
 
 router = APIRouter(prefix="/dashboard", route_class=PageRoute, include_in_schema=False, max_body_size=_MAX_FORM_BYTES)
-CurrentTexts = Annotated[Texts, Depends(texts.of)]
+CurrentTexts = Annotated[Texts, Depends(texts_for)]
 
 
 def add_to(app: FastAPI, runtime: Runtime) -> None:
@@ -93,7 +93,8 @@ async def show_decision(decision_id: str, runtime: CurrentRuntime, _session: Sig
     record = await decisions.find(runtime.engine, decision_id)
     if record is None:
         raise NotFound("there is no such decision")
-    return html("badge.html", t, {"shown": await _shown(runtime, record, t)})
+    tried = await attempts.of_decision(runtime.engine, decision_id)
+    return html("badge.html", t, {"shown": shown(record, tried, runtime.packs.current.pack, t)})
 
 
 @router.post("/ask")
@@ -194,16 +195,12 @@ async def _ledger(runtime: Runtime, t: Texts) -> dict[str, object]:
     """What is shown of the ledger."""
     records = await decisions.recent(runtime.engine, _DECISIONS)
     pack = runtime.packs.current.pack
+    tried = await attempts.of_decisions(runtime.engine, [record.id for record in records])
     return {
-        "decisions": [await _shown(runtime, record, t) for record in records],
+        "decisions": [shown(record, tried.get(record.id, ()), pack, t) for record in records],
         "spend": await spend.spend(runtime.engine),
         "place": lambda zone: place(zone, pack, t),
     }
-
-
-async def _shown(runtime: Runtime, record: DecisionRecord, t: Texts) -> Shown:
-    tried = await attempts.of_decision(runtime.engine, record.id)
-    return shown(record, tried, runtime.packs.current.pack, t)
 
 
 async def _collections(runtime: Runtime) -> Sequence[CollectionInfo] | None:

@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 
-from gateway.dashboard import texts
+from gateway.dashboard import language
 from gateway.dashboard.render import html
 from gateway.dashboard.session import SignedOut
 from gateway.errors import Forbidden, GatewayError
@@ -45,7 +45,7 @@ class PageRoute(APIRoute):
             except SignedOut:
                 response = _to_sign_in(request)
             except GatewayError as error:
-                response = html("error.html", texts.of(request), {"error": error}, error.status)
+                response = html("error.html", language.texts_for(request), {"error": error}, error.status)
             _finish(request, response)
             return response
 
@@ -75,5 +75,7 @@ def _finish(request: Request, response: Response) -> None:
     response.headers.update(_HEADERS)
     response.headers.setdefault("cache-control", "no-store")
     wish = request.query_params.get("lang")
-    if texts.is_language(wish):
-        response.set_cookie(texts.COOKIE, wish, max_age=_YEAR_SECONDS, path="/dashboard", samesite="lax", httponly=True)
+    if language.is_language(wish):
+        response.set_cookie(
+            language.COOKIE, wish, max_age=_YEAR_SECONDS, path="/dashboard", samesite="lax", httponly=True
+        )

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeGuard, get_args
-
-from fastapi import Request
+from typing import Literal, get_args
 
 Language = Literal["en", "pt"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-COOKIE = "soleira_language"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,36 +30,6 @@ class Texts:
     def remedy(self, code: str) -> str:
         """What to do about it."""
         return self(f"{_refusal(code)}.do")
-
-
-def of(request: Request) -> Texts:
-    """The texts in the language that the reader chose, else in the one that the browser prefers."""
-    for wish in (request.query_params.get("lang"), request.cookies.get(COOKIE)):
-        if is_language(wish):
-            return Texts(wish)
-    return Texts(preferred(request.headers.get("accept-language", "")))
-
-
-def is_language(text: str | None) -> TypeGuard[Language]:
-    return text in LANGUAGES
-
-
-def preferred(header: str) -> Language:
-    """The best known language of an `Accept-Language` header; English if it names none."""
-    wishes = [_wish(part) for part in header.split(",")]
-    for _, tag in sorted(wishes, key=lambda wish: -wish[0]):
-        primary = tag.partition("-")[0]
-        if is_language(primary):
-            return primary
-    return "en"
-
-
-def _wish(part: str) -> tuple[float, str]:
-    tag, _, quality = part.strip().lower().partition(";q=")
-    try:
-        return float(quality or 1), tag
-    except ValueError:
-        return 0.0, tag
 
 
 def _refusal(code: str) -> str:
@@ -129,7 +96,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "because": ("because of: {reasons}", "por causa de: {reasons}"),
     "rule": ("Rule", "Regra"),
     "loopback": ("this machine", "este equipamento"),
-    "private": ("home network", "rede da casa"),
+    "private": ("the home network", "a rede da casa"),
     "zone.cluster": ("the cluster", "o cluster"),
     "zone.hosted": ("a hosted service", "um serviço externo"),
     # what raised a label

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import exists, func, select, update
+from sqlalchemy import case, exists, func, select, update
 
 from gateway.db.engine import transaction
 from gateway.db.tables import attempts, boots
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -77,6 +78,17 @@ async def of_decision(engine: AsyncEngine, decision_id: str) -> list[AttemptRow]
     return [AttemptRow(**row._mapping) for row in rows]
 
 
+async def of_decisions(engine: AsyncEngine, decision_ids: Collection[str]) -> dict[str, list[AttemptRow]]:
+    """The attempts of several decisions, by decision, in their order; a decision without any is left out."""
+    query = select(attempts).where(attempts.c.decision_id.in_(decision_ids)).order_by(attempts.c.ordinal)
+    async with transaction(engine) as connection:
+        rows = (await connection.execute(query)).all()
+    found: dict[str, list[AttemptRow]] = {}
+    for row in rows:
+        found.setdefault(row.decision_id, []).append(AttemptRow(**row._mapping))
+    return found
+
+
 async def groups(engine: AsyncEngine, since: datetime | None) -> list[Group]:
     """Sums over all attempts that started at `since` or later."""
     keys = [attempts.c[name] for name in ("principal", "deployment", "model", "zone", "state")]
@@ -85,7 +97,8 @@ async def groups(engine: AsyncEngine, since: datetime | None) -> list[Group]:
         *keys,
         func.count().label("attempts"),
         func.count().filter(attempts.c.estimated).label("estimated"),
-        func.sum(attempts.c.held_nano_usd).label("held_nano_usd"),
+        # What is settled held something once; summed for nothing, it could pass what an integer holds.
+        func.sum(case((attempts.c.state == "held", attempts.c.held_nano_usd), else_=0)).label("held_nano_usd"),
         func.coalesce(func.sum(attempts.c.cost_nano_usd), 0).label("cost_nano_usd"),
         *lanes,
     ).group_by(*keys)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from gateway.dashboard.shown import place
+from gateway.dashboard.texts import Texts
 from policies.decide import decide
 from policies.labels import PRIVATE
 from policies.signals import Signals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from gateway.supervisor.address import Address
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 SAMPLES = "samples"
 
 _QUESTION = "Quando vence o aluguel?"
-_PLACES = {"device": "this machine", "lan": "the home network", "cluster": "the cluster", "hosted": "hosted services"}
+_TEXTS = Texts("en")
 
 
 def addresses(address: Address) -> list[str]:
@@ -71,14 +73,14 @@ def _whither(pack: Pack, label: Label) -> str:
     decision = decide(pack, Signals(label))
     if not decision.zones:
         return f"it may go nowhere ({decision.reason.rstrip('.')})"
-    return f"it may go to {_listed([_place(zone) for zone in decision.zones])}"
+    return f"it may go to {_places(decision.zones, pack)}"
 
 
 def _connected(pack: Pack) -> str:
     used = {deployment.zone for deployment in pack.deployments}
     if used <= {pack.loopback_zone.name}:
         return "Nothing outside this machine is connected, so nothing leaves it."
-    return f"Models are connected at {_listed([_place(name) for name in pack.zones if name in used])}."
+    return f"Models are connected at {_places([zone for zone in pack.zones if zone in used], pack)}."
 
 
 def _found(engine: LocalEngine) -> str:
@@ -86,9 +88,10 @@ def _found(engine: LocalEngine) -> str:
     return f"{engine.name} answers on 127.0.0.1:{engine.port}{models}."
 
 
-def _place(zone: str) -> str:
-    return _PLACES.get(zone, zone)
+def _places(zones: Iterable[str], pack: Pack) -> str:
+    return _listed(dict.fromkeys(place(zone, pack, _TEXTS) for zone in zones))
 
 
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

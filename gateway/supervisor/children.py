@@ -12,15 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from gateway.supervisor import logs
+
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from collections.abc import Callable, Mapping
 
-REFUSED = 78
-"""The exit status (EX_CONFIG of sysexits.h) of a child that would be refused again: it is not started again."""
+REFUSED = os.EX_CONFIG
+"""The exit status of a child that would be refused again: it is not started again."""
 
 _TETHER = str(Path(__file__).with_name("tether.py"))
 _TAIL_LINES = 12
+_LOOK_SECONDS = 60.0
+"""How often a log is looked at: between two looks it may grow beyond its bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +119,16 @@ class Child:
         self._process = process = await start(self.spec)
         if self._stopping.is_set():  # asked to stop while it was being started
             self._signal(signal.SIGTERM)
-        status = await process.wait()
+        status = await self._wait(process)
         _kill_group(process.pid)  # what it started must not outlive it
         return status
+
+    async def _wait(self, process: Process) -> int:
+        """Wait for its end, and keep its log from filling the disk meanwhile."""
+        while True:
+            logs.bound(self.spec.log)
+            with suppress(TimeoutError):
+                return await asyncio.wait_for(process.wait(), _LOOK_SECONDS)
 
     def _signal(self, number: signal.Signals) -> None:
         # To the child alone: a helper process of its own that got SIGTERM too would look like a failure to it.

@@ -6,7 +6,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from gateway.supervisor import banner, lock, parts, prepare, probe
+from gateway.settings import HOME_PACK
+from gateway.supervisor import banner, lock, logs, parts, prepare, probe
 from gateway.supervisor.children import Child
 from gateway.supervisor.keep import keep
 from policies.load import load_pack
@@ -38,17 +39,17 @@ async def run(settings: Settings, address: Address, say: Callable[[str], None]) 
         key = prepare.admin_key(settings)
         if key:
             say(f"Admin key, shown this once (keep it): {key}")
-        children = [Child(spec, say) for spec in _specs(settings, address, say)]
+        children = [Child(spec, say) for spec in _specs(settings, address, pack, say)]
         for child in children:
-            prepare.rotate(child.spec.log)
+            logs.rotate(child.spec.log)
         await keep(children, _welcome(settings, address, pack, key, say), say)
 
 
-def _specs(settings: Settings, address: Address, say: Callable[[str], None]) -> tuple[ChildSpec, ...]:
-    engine = parts.engine_runs_here()
-    if not engine:
-        say("This processor has no AVX2: the demonstration model is left out, everything else works.")
-    return parts.specs(settings, address, engine=engine)
+def _specs(settings: Settings, address: Address, pack: Pack, say: Callable[[str], None]) -> tuple[ChildSpec, ...]:
+    reason = parts.demonstration_left_out(pack)
+    if reason:
+        say(f"The demonstration model is left out: {reason}.")
+    return parts.specs(settings, address, engine=reason is None)
 
 
 async def _welcome(
@@ -78,7 +79,7 @@ async def _answers(address: Address, path: str) -> bool:
 
 
 async def _read_samples(settings: Settings, say: Callable[[str], None]) -> None:
-    folder = (settings.pack if settings.own_pack else prepare.HOME_PACK) / "samples"
+    folder = (settings.pack if settings.own_pack else HOME_PACK) / "samples"
     client = RetrievalClient(settings.retrieval_socket)
     try:
         for _ in range(_SAMPLE_TRIES):  # the process may be killed and come back meanwhile

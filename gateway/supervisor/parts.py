@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gateway.supervisor.address import Address
+    from policies.pack import Pack
 
 _ENGINE_THREADS_AT_MOST = 4
 # The gateway lets running answers finish for ten seconds; killing it meanwhile would cost their settlement.
@@ -102,6 +103,19 @@ def valkey_server() -> Path:
 def lacks_avx2(machine: str, cpu_info: str) -> bool:
     """True on an x86 processor without AVX2, which the engine's build needs; other kinds have builds of their own."""
     return machine.lower() in {"x86_64", "amd64"} and bool(cpu_info) and "avx2" not in cpu_info.split()
+
+
+def demonstrates(pack: Pack) -> bool:
+    """True if the house runs its demonstration model."""
+    return demonstration_left_out(pack) is None
+
+
+def demonstration_left_out(pack: Pack) -> str | None:
+    """Why the house does not run its demonstration model; None if it does."""
+    local = [spec.name for spec in pack.deployments if spec.zone == pack.loopback_zone.name]
+    if local:
+        return f"{local[0]} runs on this machine"
+    return None if engine_runs_here() else "this processor has no AVX2 (everything else works)"
 
 
 def engine_runs_here() -> bool:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import shutil
 import stat
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from gateway.db.storage import refuse_network
-from gateway.settings import ROOT, Settings
-from migrations import upgrade
+from gateway.settings import HOME_PACK, Settings, child_environment, digest_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOME_PACK = ROOT / "policies" / "packs" / "home"
-_KEPT_LOGS = 3
-
 
 class UnsafeDirectoryError(Exception):
     """The directory for sockets belongs to somebody else."""
+
+
+class MigrationError(Exception):
+    """A database could not be brought to the newest schema."""
 
 
 def directories(settings: Settings) -> None:
@@ -39,8 +40,7 @@ def files(settings: Settings) -> None:
         _write_private(settings.secret, secrets.token_bytes(32))
     if settings.own_pack and not settings.pack.exists():
         _copy_pack(settings.pack)
-    upgrade("ledger", settings.ledger_url)
-    upgrade("registry", settings.registry_url)
+    _migrate(settings)
 
 
 def admin_key(settings: Settings) -> str | None:
@@ -48,18 +48,8 @@ def admin_key(settings: Settings) -> str | None:
     if settings.admin_digest is not None:
         return None
     key = f"sk-soleira-admin-{secrets.token_urlsafe(32)}"
-    _write_private(settings.admin_digest_path, hashlib.sha256(key.encode()).hexdigest().encode())
+    _write_private(settings.admin_digest_path, digest_of(key).encode())
     return key
-
-
-def rotate(log: Path) -> None:
-    """Begin a new log; the last three are kept beside it as `NAME.log.1` to `NAME.log.3`."""
-    if not log.exists() or log.stat().st_size == 0:
-        return
-    names = [log, *(log.with_name(f"{log.name}.{number}") for number in range(1, _KEPT_LOGS + 1))]
-    for older, newer in zip(reversed(names), reversed(names[:-1]), strict=False):
-        if newer.exists():
-            newer.replace(older)
 
 
 def _private_directory(folder: Path) -> None:
@@ -79,6 +69,14 @@ def _copy_pack(target: Path) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.copytree(HOME_PACK, unfinished)
     unfinished.rename(target)
+
+
+def _migrate(settings: Settings) -> None:
+    # In a process of its own: what migrations import would stay in this one for as long as the house runs.
+    urls = (settings.ledger_url, settings.registry_url)
+    command = (sys.executable, "-P", "-m", "gateway.supervisor.migrate", *urls)
+    if subprocess.run(command, env=child_environment(), check=False).returncode:
+        raise MigrationError(f"the databases in {settings.data} could not be opened or updated: the reason is above")
 
 
 def _write_private(path: Path, content: bytes) -> None:

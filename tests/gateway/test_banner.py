@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gateway.settings import HOME_PACK
 from gateway.supervisor import banner
 from gateway.supervisor.address import Address
-from gateway.supervisor.prepare import HOME_PACK
 from gateway.supervisor.probe import LocalEngine
 from policies.labels import SECRET
 from policies.load import load_pack
@@ -59,7 +59,7 @@ def test_it_says_where_typed_text_and_documents_may_go(home: Pack) -> None:
 
     assert typed.strip() == (
         "What you type counts as internal: "
-        "it may go to this machine, the home network, the cluster and hosted services."
+        "it may go to this machine, the home network, the cluster and a hosted service."
     )
     # The clearance of the cluster would do; the pack's first rule keeps private papers out of it.
     assert document.strip() == (
@@ -78,8 +78,15 @@ def test_a_label_that_no_zone_admits_goes_nowhere(home: Pack) -> None:
 def test_it_names_the_places_that_models_are_connected_at(connected: Pack) -> None:
     said = "\n".join(banner.whereabouts(connected))
 
-    assert "Models are connected at this machine and hosted services." in said
+    assert "Models are connected at this machine and a hosted service." in said
     assert "nothing leaves" not in said
+
+
+def test_zones_at_the_same_place_are_named_once_whatever_they_are_called(home: Pack) -> None:
+    desk = replace(home.zones["device"], name="desk")
+    renamed = replace(home, zones={"desk": desk, "lan": home.zones["lan"], "nas": home.zones["lan"]})
+
+    assert "it may go to this machine and the home network." in "\n".join(banner.whereabouts(renamed))
 
 
 def test_an_engine_found_on_this_machine_is_named_with_what_to_edit(home: Pack) -> None:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from gateway.cli import app, checks
 from gateway.cli.spend import usd
 from gateway.errors import GatewayError
-from gateway.settings import ROOT, Settings, gateway_environment
+from gateway.settings import HOME_PACK, ROOT, Settings, gateway_environment
 from gateway.supervisor import lock, parts, prepare
 from gateway.supervisor.address import Address
 from policies.problems import PackError
@@ -104,7 +104,7 @@ def keys_are_made_listed_and_revoked(data: Path) -> None:
 
     made = read("keys", "create", "ana", *options)
     listed = read("keys", "list", "--data", data)
-    revoked = soleira("keys", "revoke", "ana", "--data", data)
+    revoked = read("keys", "revoke", "ana", "--data", data)
     again = soleira("keys", "revoke", "ana", "--data", data)
 
     assert made.pop("key").startswith("sk-soleira-")
@@ -115,12 +115,13 @@ def keys_are_made_listed_and_revoked(data: Path) -> None:
         "collections": ["papers"],
     }
     assert made == {"name": "ana", **asked}
-    assert [(key["name"], key["groups"], key["default_label"]) for key in listed] == [
+    assert [(key["name"], key["groups"], key["label"]) for key in listed] == [
         ("ana", ["adults", "family"], "private+health")
     ]
     assert "key" not in listed[0]
     assert "digest" not in listed[0]
-    assert (revoked.exit_code, again.exit_code) == (0, 1)
+    assert revoked == {"name": "ana", "state": "revoked"}
+    assert again.exit_code == 1
     assert read("keys", "list", "--data", data)[0]["revoked_at"] is not None
 
 
@@ -194,7 +195,7 @@ def test_up_refuses_a_bad_pack_with_file_and_line_and_starts_nothing(data: Path,
 
 def broken_pack(tmp_path: Path) -> Path:
     pack = tmp_path / "pack"
-    shutil.copytree(prepare.HOME_PACK, pack)
+    shutil.copytree(HOME_PACK, pack)
     rules = pack / "rules.yaml"
     rules.write_text(rules.read_text() + "  - {name: wrong, route: {zones: [devise]}}\n")
     return pack
@@ -204,26 +205,31 @@ def test_policy_check_names_the_mistake_and_its_line(tmp_path: Path) -> None:
     pack = broken_pack(tmp_path)
     line = len((pack / "rules.yaml").read_text().splitlines())
 
-    good = soleira("policy", "check", "--pack", prepare.HOME_PACK)
+    good = soleira("policy", "check", "--pack", HOME_PACK)
     bad = soleira("policy", "check", "--pack", pack)
+    told = soleira("policy", "check", "--pack", pack, "--json")
 
     assert good.exit_code == 0
     assert "is a valid pack, version " in good.stdout
+    assert read("policy", "check", "--pack", HOME_PACK)["valid"] is True
+    assert told.exit_code == 1
+    assert [(p["file"], p["line"]) for p in json.loads(told.stdout)["problems"]] == [("rules.yaml", line)]
     assert isinstance(bad.exception, PackError)
     assert f"rules.yaml:{line}: " in str(bad.exception)
 
 
 def test_policy_test_fails_when_one_test_does(tmp_path: Path) -> None:
     pack = tmp_path / "pack"
-    shutil.copytree(prepare.HOME_PACK, pack)
+    shutil.copytree(HOME_PACK, pack)
     tests = pack / "rules_test.yaml"
     tests.write_text(tests.read_text() + "\n- {name: impossible, given: {label: secret}, expect: {zones: [hosted]}}\n")
 
-    good = soleira("policy", "test", "--pack", prepare.HOME_PACK)
+    good = soleira("policy", "test", "--pack", HOME_PACK)
     bad = soleira("policy", "test", "--pack", pack)
 
     assert good.exit_code == 0
     assert "0 failed" in good.stdout
+    assert all(outcome["passed"] for outcome in read("policy", "test", "--pack", HOME_PACK))
     assert bad.exit_code == 1
     assert "FAILED  impossible" in bad.stdout
     assert "1 failed" in bad.stdout
@@ -247,7 +253,55 @@ def test_check_runs_every_kind_of_check_and_the_tests_of_every_pack() -> None:
     assert "-P -m mypy" in ran
     assert "-P -m pytest -q" in ran
     assert any(step.command[0].endswith("lint-imports") for step in checks.steps())
-    assert f"-P -m gateway.cli policy test --pack {prepare.HOME_PACK}" in ran
+    assert f"-P -m gateway.cli policy test --pack {HOME_PACK}" in ran
+
+
+@pytest.mark.parametrize("arguments", [("keys",), ("keys", "create", "--help"), ("spend", "--help")])
+def test_help_is_plain_text_at_every_level(arguments: tuple[str, ...]) -> None:
+    helped = process(*arguments)
+
+    assert (helped.stdout + helped.stderr).startswith(f"Usage: soleira {arguments[0]}")
+
+
+def test_check_also_tests_the_pack_of_the_house_that_is_named() -> None:
+    ran = [" ".join(step.command[1:]) for step in checks.steps(("--pack=/p",))]
+
+    assert "-P -m gateway.cli policy test --pack=/p" in ran
+
+
+def test_an_installed_copy_says_that_tests_need_a_checkout(tmp_path: Path) -> None:
+    for package in ("gateway", "policies"):
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+
+    for command in ("test", "check"):
+        ran = process(command, PYTHONPATH=str(tmp_path))
+
+        assert ran.returncode == 1
+        assert "run ./soleira in a checkout" in ran.stderr
+
+
+def test_a_command_imports_nothing_that_only_others_need() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-P", "-X", "importtime", "-m", "gateway.cli", "policy", "check", "--pack", str(HOME_PACK)],
+        env=gateway_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in shown.stderr.splitlines()}
+
+    assert "policies" in loaded
+    assert not {"aiohttp", "alembic", "fastapi", "sqlalchemy"} & loaded
+
+
+def test_the_supervisor_holds_no_library_of_databases_or_pages() -> None:
+    loaded = "import sys, gateway.cli.up; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+
+    shown = subprocess.run(
+        [sys.executable, "-c", loaded], env=gateway_environment(), capture_output=True, text=True, check=True
+    )
+
+    assert not {"alembic", "fastapi", "sqlalchemy", "torch"} & set(shown.stdout.split())
 
 
 def test_test_hands_its_arguments_to_pytest() -> None:
@@ -286,7 +340,7 @@ def test_documents_go_in_are_found_and_go_out(data: Path, tmp_path: Path) -> Non
     found = read("search", "Quando vence o aluguel?", *where)
     hidden = read("search", "Quando vence o aluguel?", *where, "--clearance", "internal")
     listed = read("docs", "list", "--data", data)
-    deleted = soleira("docs", "delete", found[0]["document"], "--data", data)
+    deleted = read("docs", "delete", found[0]["document"], "--data", data)
 
     assert taken.exit_code == 1  # one file of two could not be read
     assert "1 file read (1 passage), 0 unchanged, 1 failed" in taken.stdout
@@ -300,6 +354,6 @@ def test_documents_go_in_are_found_and_go_out(data: Path, tmp_path: Path) -> Non
         ("aluguel.txt", "live"),
         ("broken.pdf", "failed"),
     }
-    assert deleted.exit_code == 0
+    assert deleted == {"document": found[0]["document"], "state": "deleted"}
     assert read("search", "Quando vence o aluguel?", *where) == []
     assert soleira("docs", "delete", found[0]["document"], "--data", data).exit_code == 1

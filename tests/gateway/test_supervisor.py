@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -15,11 +17,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gateway.settings import Settings
-from gateway.supervisor import lock, parts, prepare, probe, tether
+from gateway.settings import HOME_PACK, Settings
+from gateway.supervisor import lock, logs, parts, prepare, probe, tether
 from gateway.supervisor.address import Address, CannotListenError
 from gateway.supervisor.children import REFUSED, Child, ChildSpec, Pace, RefusedError
 from gateway.supervisor.keep import keep
+from policies.load import load_pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -288,11 +291,30 @@ def test_a_directory_for_sockets_that_is_a_link_is_refused(tmp_path: Path) -> No
         prepare.directories(settings)
 
 
+def test_both_databases_are_made_by_a_process_of_its_own(tmp_path: Path) -> None:
+    settings = Settings.from_environment(tmp_path / "house", environ={})
+    prepare.directories(settings)
+
+    prepare.files(settings)
+
+    assert stat.S_IMODE(settings.ledger_path.stat().st_mode) == 0o600
+    assert settings.registry_path.stat().st_size > 0
+
+
+def test_a_database_that_is_none_is_refused_with_a_word(tmp_path: Path) -> None:
+    settings = Settings.from_environment(tmp_path / "house", environ={})
+    prepare.directories(settings)
+    settings.ledger_path.write_bytes(b"not a database" * 100)
+
+    with pytest.raises(prepare.MigrationError, match=f"the databases in {settings.data} could not be opened"):
+        prepare.files(settings)
+
+
 def test_a_log_begins_anew_and_three_older_ones_are_kept(tmp_path: Path) -> None:
     log = tmp_path / "gateway.log"
 
     for run in range(6):
-        prepare.rotate(log)
+        logs.rotate(log)
         log.write_text(f"run {run}")
 
     kept = {file.name: file.read_text() for file in tmp_path.iterdir()}
@@ -302,6 +324,31 @@ def test_a_log_begins_anew_and_three_older_ones_are_kept(tmp_path: Path) -> None
         "gateway.log.2": "run 3",
         "gateway.log.3": "run 2",
     }
+
+
+def test_a_log_that_grew_too_large_is_set_aside_while_its_child_writes(tmp_path: Path) -> None:
+    log = tmp_path / "gateway.log"
+    with log.open("ab", buffering=0) as child:
+        child.write(b"long ago\n")
+        logs.bound(log, largest_bytes=5)
+        child.write(b"now\n")
+        logs.bound(log, largest_bytes=5)
+
+    kept = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    assert kept == {"gateway.log": "now\n", "gateway.log.1": "long ago\n"}
+
+
+async def test_a_child_s_log_is_bounded_however_often_it_starts(specify: Callable[..., ChildSpec]) -> None:
+    spec = specify("print('failed again', flush=True); raise SystemExit(3)")
+    said: list[str] = []
+    with spec.log.open("wb") as log:
+        log.truncate(logs.LARGEST_BYTES + 1)
+
+    async with Child(spec, said.append, QUICK):
+        await until(lambda: len(said) >= 3)
+
+    assert 0 < spec.log.stat().st_size < 1000
+    assert spec.log.with_name("child.log.1").stat().st_size >= logs.LARGEST_BYTES
 
 
 def test_a_taken_port_is_refused_with_a_remedy() -> None:
@@ -325,6 +372,24 @@ def test_the_engine_is_left_out_only_where_avx2_is_known_to_be_missing(
     machine: str, cpu_info: str, lacking: bool
 ) -> None:
     assert parts.lacks_avx2(machine, cpu_info) is lacking
+
+
+@pytest.mark.parametrize(("zone", "left_out"), [("device", True), ("lan", False)])
+def test_a_model_on_this_machine_replaces_the_demonstration(tmp_path: Path, zone: str, left_out: bool) -> None:
+    folder = tmp_path / "pack"
+    shutil.copytree(HOME_PACK, folder)
+    price = {"currency": "USD", "per_million": {"input": 0, "output": 0}, "source": "own", "as_of": "2026-10-24"}
+    ollama = {"name": "ollama", "model": "qwen3", "engine": "ollama", "zone": zone, "price": price}
+    url = "http://127.0.0.1:11434/v1" if zone == "device" else "http://192.168.1.5:11434/v1"
+    (folder / "deployments.yaml").write_text(json.dumps({"deployments": [{**ollama, "base_url": url}]}))
+
+    reason = parts.demonstration_left_out(load_pack(folder))
+
+    assert (reason == "ollama runs on this machine") is left_out
+
+
+def test_the_demonstration_runs_wherever_the_processor_can_until_a_model_is_connected() -> None:
+    assert parts.demonstrates(load_pack(HOME_PACK)) is parts.engine_runs_here()
 
 
 def test_a_redis_server_of_ones_own_replaces_the_child(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
+from sqlalchemy import event
 
 from gateway.db import decisions
 from tests.gateway.dashboard.site import Retriever, Visitor, site, visitor
@@ -238,6 +239,37 @@ async def test_private_text_for_a_hosted_model_is_refused_with_the_way_out(owner
     assert "Nothing was sent" in badge
     assert "CPF in the text" in badge
     assert upstream.connections == 0
+
+
+async def test_the_ledger_takes_as_many_queries_however_long_it_is(house: House, owner: Visitor) -> None:
+    taken: list[str] = []
+    event.listen(
+        house.runtime.engine.sync_engine, "before_cursor_execute", lambda _c, _cursor, query, *_: taken.append(query)
+    )
+    await owner.ask("Olá?", "kimi-k3")
+    taken.clear()
+    await owner.get("/dashboard/ledger")
+    with_one = len(taken)
+    for _ in range(3):
+        await owner.ask("Olá?", "kimi-k3")
+
+    taken.clear()
+    ledger = (await owner.get("/dashboard/ledger")).text
+
+    assert ledger.count("Went to a hosted service (kimi-k3)") == 4
+    assert len(taken) == with_one > 0
+
+
+async def test_questions_of_the_page_are_measured_as_others_are(house: House, owner: Visitor) -> None:
+    await owner.ask("Olá?", "kimi-k3")
+    await owner.ask("Is the CPF 529.982.247-25 valid?", "kimi-k3")
+
+    metrics = house.runtime.metrics.exposition().decode()
+
+    assert 'soleira_requests_total{code="",endpoint="dashboard.ask",status="200"} 1.0' in metrics
+    assert 'code="label_exceeds_clearance",endpoint="dashboard.ask",status="403"} 1.0' in metrics
+    assert 'soleira_request_seconds_count{endpoint="dashboard.ask"} 2.0' in metrics
+    assert "soleira_requests_in_flight 0.0" in metrics
 
 
 @pytest.mark.parametrize(

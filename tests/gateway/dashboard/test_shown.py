@@ -90,8 +90,8 @@ def pack(tmp_path: Path) -> Pack:
     ("zone", "home", "words"),
     [
         ("device", True, "este equipamento"),
-        ("lan", True, "rede da casa"),
-        ("both", True, "rede da casa"),
+        ("lan", True, "a rede da casa"),
+        ("both", True, "a rede da casa"),
         ("cluster", False, "o cluster"),
         ("hosted", False, "um serviço externo"),
         ("anywhere", False, "anywhere"),

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from gateway import errors
-from gateway.dashboard import figures, pages, texts
+from gateway.dashboard import figures, pages
+from gateway.dashboard.language import preferred
 from gateway.dashboard.texts import LANGUAGES, WORDS, Texts
 
 TEMPLATES = Path(pages.__file__).parent / "templates"
@@ -57,7 +58,7 @@ def test_every_refusal_says_what_to_do() -> None:
     ],
 )
 def test_the_browser_s_best_known_language_is_taken(header: str, language: str) -> None:
-    assert texts.preferred(header) == language
+    assert preferred(header) == language
 
 
 @pytest.mark.parametrize(
