@@ -32,12 +32,13 @@ from gateway.privacy.conversations import Conversations
 from gateway.revocations import Revocations
 from gateway.runtime import Runtime, new_id, now
 from gateway.settings import Settings
-from gateway.supervisor.parts import engine_runs_here
+from gateway.supervisor.parts import demonstrates
 from gateway.telemetry import Metrics, configure_logging
 from gateway.upstream.clients.http import HttpClient
 from gateway.upstream.clients.quotes import QuotesClient
 from gateway.upstream.dispatch import Upstreams
 from gateway.upstream.guard import Guard
+from policies.load import load_pack
 from retrieval.client import RetrievalClient, RetrievalError
 
 if TYPE_CHECKING:
@@ -46,12 +47,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _DRAIN_SECONDS = 10
-EXIT_CONFIGURATION = 78
-"""`EX_CONFIG` of sysexits.h: starting again changes nothing until somebody edits a file."""
 
 
 def main() -> int:
-    """Run until SIGINT or SIGTERM; EXIT_CONFIGURATION if the pack cannot be put in force."""
+    """Run until SIGINT or SIGTERM; `os.EX_CONFIG` if the pack cannot be put in force: trying again is in vain."""
     options = _options()
     configure_logging()
     settings = Settings.from_environment(options.data, options.pack)
@@ -59,7 +58,7 @@ def main() -> int:
         uvloop.run(_serve(settings, options.host, options.port))
     except REFUSALS as error:
         sys.stderr.write(f"{error}\n")  # in plain lines: whoever started the house reads them
-        return EXIT_CONFIGURATION
+        return os.EX_CONFIG
     return 0
 
 
@@ -87,7 +86,7 @@ async def open_runtime(
 ) -> AsyncGenerator[Runtime, None]:
     """Open every part the gateway is made of, lowest first, and close them in the opposite order."""
     metrics = Metrics()
-    engine_socket = settings.engine_socket if engine_runs_here() else None
+    engine_socket = settings.engine_socket if demonstrates(load_pack(settings.pack)) else None
     async with AsyncExitStack() as stack:
         engine = open_engine(settings.ledger_url)
         stack.push_async_callback(engine.dispose)

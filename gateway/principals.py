@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import time
 from dataclasses import dataclass
@@ -49,7 +48,7 @@ class Principals:
         """Return the key's principal; Unauthenticated if there is none."""
         if not key:
             raise Unauthenticated("no API key was sent: use 'Authorization: Bearer KEY' or 'x-api-key: KEY'")
-        digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = keys.digest_of(key)
         if hmac.compare_digest(digest, self._admin_digest):
             return ADMIN
         kept = self._kept.get(digest)

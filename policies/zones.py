@@ -12,6 +12,9 @@ Network = IPv4Network | IPv6Network
 
 # Shared address space (RFC 6598) carries Tailscale; it is routed privately, never a public host.
 _SHARED = ip_network("100.64.0.0/10")
+# RFC 1918 and RFC 4193: networks of people's own. `is_private` of the standard library means "not global" instead,
+# which also holds for Teredo, benchmarking and reserved blocks.
+_PRIVATE = tuple(map(ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", str(_SHARED))))
 # An IPv6 address that carries an IPv4 one reaches that host: RFC 6052 (NAT64), RFC 3056 (6to4).
 _NAT64 = ip_network("64:ff9b::/96")
 
@@ -82,9 +85,7 @@ def address_class(address: Address) -> str:
         return "loopback"
     if address.is_unspecified or address.is_multicast or address.is_link_local:
         return "special"
-    if isinstance(address, IPv4Address) and address in _SHARED:
-        return "private"
-    if address.is_private:
+    if any(address.version == network.version and address in network for network in _PRIVATE):
         return "private"
     return "public" if address.is_global else "special"
 

@@ -13,9 +13,11 @@ from gateway.api.http import ClientLeft, Exchange
 from gateway.chat import answer, request
 from gateway.chat.admit import Call
 from gateway.errors import BadRequest, GatewayError
-from policies.labels import Label, Mark
+from policies.labels import Label, Mark, join
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.types import Receive, Scope, Send
 
     from gateway.runtime import Runtime
@@ -51,7 +53,7 @@ class ChatCompletions:
 
     async def _answer(self, exchange: Exchange) -> None:
         principal = await self._runtime.principals.verify(key_in(exchange.header))
-        asked_label = label_in(exchange.header(b"soleira-label"))
+        asked_label = label_in(exchange.headers(b"soleira-label"))
         chat = await _read(await exchange.body())
         call = Call(principal, chat, exchange.request_id, asked_label)
         async with exchange.while_connected():
@@ -63,11 +65,10 @@ async def _read(body: bytes) -> request.ChatRequest:
     return request.read(body) if len(body) <= _INLINE_BYTES else await asyncio.to_thread(request.read, body)
 
 
-def label_in(value: str | None) -> Label | None:
-    """Read the `soleira-label` header: `private`, `private+health`."""
-    if value is None or not value.strip():
-        return None
+def label_in(values: Sequence[str]) -> Label | None:
+    """Join the `soleira-label` headers: `private`, `private+health`."""
+    written = [part for value in values for part in value.split(",") if part.strip()]
     try:
-        return Label(Mark.parse(value))
+        return join(Label(Mark.parse(part)) for part in written) if written else None
     except ValueError as error:
         raise BadRequest(f"the header soleira-label: {error}", param="soleira-label") from None

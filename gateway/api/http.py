@@ -48,6 +48,10 @@ class Exchange:
         headers: Iterable[tuple[bytes, bytes]] = self._scope["headers"]
         return next((value.decode("latin-1") for key, value in headers if key == name), None)
 
+    def headers(self, name: bytes) -> list[str]:
+        """All headers of that (lower-case) name."""
+        return [value.decode("latin-1") for key, value in self._scope["headers"] if key == name]
+
     async def body(self) -> bytes:
         """Read the whole body; BodyTooLarge as soon as it passes the limit."""
         declared = self.header(b"content-length")

@@ -123,7 +123,7 @@ def _labelled(
 def _content(request: ChatRequest, passages: Sequence[Passage]) -> Content:
     """All that may go out: what the client wrote, and what is put beside it."""
     found = [(f"passage {number}", passage.text) for number, passage in enumerate(passages, 1)]
-    return Content([*request.texts, *found], request.messages)
+    return Content([*request.texts, *found], request.body.tree)
 
 
 async def _given(runtime: Runtime, call: Call, passages: Sequence[Passage]) -> list[Source]:
@@ -132,7 +132,7 @@ async def _given(runtime: Runtime, call: Call, passages: Sequence[Passage]) -> l
     if call.asked_label is not None:
         sources.append(Source("soleira-label header", call.asked_label))
     sources.extend(Source(f"passage {n} of {p.collection}", p.label) for n, p in enumerate(passages, 1))
-    sources.extend(await runtime.conversations.marks_of(call.principal.name, call.request.messages))
+    sources.extend(await runtime.conversations.marks_of(call.request.messages))
     return sources
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -20,7 +21,7 @@ from gateway.errors import GatewayError, Unavailable
 from gateway.ledger.attempt import Attempt, attempt
 from gateway.ledger.entries import Hold
 from gateway.ledger.price import as_usd, estimate
-from gateway.privacy.conversations import Message
+from gateway.privacy.conversations import Trail
 from gateway.upstream import dispatch
 from gateway.upstream.clients import Outgoing
 from policies.pack import AUTO
@@ -74,6 +75,9 @@ class _Answering:
         self._listener = listener
         self._record = admission.record
         self._tap = Tap(admission.prompt_tokens)
+        default = default_of(admission.loaded.pack, admission.call.principal)
+        # An answer has the label of its request: above the key's default, it keeps it later on.
+        self._trail = None if admission.label <= default else Trail(runtime.conversations, admission.label)
 
     async def run(self) -> None:
         """Answer; the decision's record tells how that ended, also when the client leaves."""
@@ -129,15 +133,11 @@ class _Answering:
         )
 
     async def _conclude(self, entered: asyncio.Future[None]) -> None:
-        """Record how it ended; an answer above its key's default keeps the label of its request later on.
-
-        That the ledger cannot be written now must not spoil an answer that was given and settled.
-        """
-        admission = self._admission
-        default = default_of(admission.loaded.pack, admission.call.principal)
-        if not admission.label <= default:
-            messages = self._tap.messages
-            await self._runtime.conversations.remember(admission.record.principal, messages, admission.label)
+        """Record how it ended. That the ledger cannot be written now must not spoil an answer given and settled."""
+        if self._trail is None:
+            self._runtime.conversations.clear(self._tap.texts)
+        else:
+            await self._trail.end(self._tap.texts, complete=self._record.status == HTTPStatus.OK)
         try:
             await entered
             await self._runtime.writer.record(self._record)
@@ -172,7 +172,8 @@ class _Answering:
         """Hold and settle one attempt, and count it once it is settled."""
         runtime, admission = self._runtime, self._admission
         request = admission.call.request
-        output = request.max_output or deployment.max_output or admission.loaded.pack.max_output
+        most = deployment.max_output or request.max_output or admission.loaded.pack.max_output
+        output = min(request.max_output or most, most)
         hold = Hold(
             id=runtime.new_id("att"),
             decision_id=admission.record.id,
@@ -193,6 +194,8 @@ class _Answering:
 
     def _writing(self, record: Attempt) -> Callable[[bytes], Awaitable[None]]:
         async def write(data: bytes) -> None:
+            if self._trail is not None:
+                await self._trail.follow(self._tap.texts)
             await self._listener.write(data)
             record.bytes_out += len(data)
 
@@ -203,8 +206,7 @@ async def _remember_request(runtime: Runtime, call: Call) -> None:
     """What was labelled by hand keeps its label where it comes up again without that hand."""
     if call.asked_label is None or call.asked_label <= default_of(runtime.packs.current.pack, call.principal):
         return
-    messages = (Message.read(message) for message in call.request.messages)
-    await runtime.conversations.remember(call.principal.name, messages, call.asked_label)
+    await runtime.conversations.remember_messages(call.request.messages, call.asked_label)
 
 
 def _count(metrics: Metrics, record: Attempt) -> None:

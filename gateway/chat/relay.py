@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import takewhile
@@ -14,13 +15,15 @@ from gateway.chat.tap import choices_of
 from gateway.errors import UpstreamCut
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from gateway.chat.tap import Tap
     from gateway.wire.sse import Event
     from retrieval.client import Passage
 
 DONE = b"data: [DONE]\n\n"
+_LINGER_SECONDS = 5.0
+"""How long an upstream may stay open after its answer is complete."""
 
 
 Write = Callable[[bytes], Awaitable[None]]
@@ -52,12 +55,12 @@ def whole(body: bytes, answer: dict[str, Any], rewrite: Rewrite, tap: Tap) -> by
     return msgspec.json.encode(changed)
 
 
-async def streamed(batches: AsyncIterable[list[Event]], rewrite: Rewrite, tap: Tap, write: Write) -> None:
+async def streamed(batches: AsyncIterator[list[Event]], rewrite: Rewrite, tap: Tap, write: Write) -> None:
     """Relay a stream up to its end, or up to its `[DONE]`, which is left out.
 
     Raises UpstreamCut if the stream ends before its answer did, or holds an error.
     """
-    async for batch in batches:
+    async for batch in _until_settled(batches, tap):
         out: list[bytes] = []
         try:
             for event in takewhile(_is_before_the_end, batch):
@@ -73,6 +76,17 @@ async def streamed(batches: AsyncIterable[list[Event]], rewrite: Rewrite, tap: T
 
 def _is_before_the_end(event: Event) -> bool:
     return event.kind != "done"
+
+
+async def _until_settled(batches: AsyncIterator[list[Event]], tap: Tap) -> AsyncIterator[list[Event]]:
+    """The batches; once the answer is complete, what may still follow (usage, `[DONE]`) is waited for only a little."""
+    while True:
+        try:
+            async with asyncio.timeout(_LINGER_SECONDS if tap.finished else None):
+                batch = await anext(batches)
+        except (StopAsyncIteration, TimeoutError):
+            return
+        yield batch
 
 
 def _relayed(event: Event, rewrite: Rewrite, tap: Tap) -> Iterator[bytes]:
@@ -117,7 +131,8 @@ def _cited(choice: dict[str, Any], passages: Sequence[Passage]) -> dict[str, Any
         return choice
     content = message.get("content")
     cited = citing.citations(passages, content if isinstance(content, str) else "")
-    return {**choice, "message": {**message, "annotations": [*(message.get("annotations") or []), *cited]}}
+    given = message.get("annotations")
+    return {**choice, "message": {**message, "annotations": [*(given if isinstance(given, list) else ()), *cited]}}
 
 
 def closing(headers: dict[str, str]) -> bytes:

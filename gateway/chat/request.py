@@ -41,7 +41,7 @@ class ChatRequest:
     @property
     def wants_usage(self) -> bool:
         """True if the client asked for the usage chunk of a stream."""
-        return self.fields.stream_options is not None and self.fields.stream_options.include_usage
+        return self.fields.stream_options is not None and bool(self.fields.stream_options.include_usage)
 
     @property
     def max_output(self) -> int | None:
@@ -58,7 +58,7 @@ class ChatRequest:
         """The text of the last message of the user; empty if there is none."""
         for message in reversed(self.fields.messages):
             if message.role == "user":
-                return _text(message.content)
+                return _text(message.content, "\n")
         return ""
 
     @property
@@ -103,8 +103,11 @@ def read(raw: bytes) -> ChatRequest:
     collections = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     if "@" in fields.model and not collections:
         raise BadRequest("'model' ends with '@': name a collection, as in 'auto@papers'", param="model")
+    # What is split over the parts of a message is read as one by the model, so it is scanned as one too.
+    joined = (("messages", _text(message.content, "")) for message in fields.messages)
     texts = tuple(body.strings())
-    return ChatRequest(body, fields, texts, model.strip(), collections, _bound(text for _, text in texts))
+    bound = _bound(text for _, text in texts)
+    return ChatRequest(body, fields, (*texts, *joined), model.strip(), collections, bound)
 
 
 def _bound(texts: Iterable[str]) -> int:
@@ -117,10 +120,10 @@ def _bound(texts: Iterable[str]) -> int:
     return estimate_tokens(size) + pictures * _PICTURE_TOKENS
 
 
-def _text(content: str | list[dict[str, object]] | None) -> str:
+def _text(content: str | list[dict[str, object]] | None, between: str) -> str:
     if isinstance(content, list):
         texts = (part.get("text") for part in content if part.get("type") == "text")
-        return "\n".join(text for text in texts if isinstance(text, str))
+        return between.join(text for text in texts if isinstance(text, str))
     return content or ""
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from gateway.privacy.conversations import Message
+from gateway.privacy.conversations import text_in
 from gateway.wire.lanes import Usage
 from gateway.wire.usage import estimate_tokens, read_usage
 
@@ -18,6 +18,7 @@ class _Choice:
     """One choice of an answer as far as it has come."""
 
     text: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
     calls: dict[int, list[str]] = field(default_factory=dict)
     """For each tool call its name and the pieces of its arguments, in the order they came."""
     finished: bool = False
@@ -29,17 +30,18 @@ class Tap:
     def __init__(self, prompt_estimate: int) -> None:
         self._prompt_estimate = prompt_estimate
         self._said: Usage | None = None
+        self._seen_when_said = 0
         self._visible_bytes = 0
         self._thinking_bytes = 0
         self._choices: dict[int, _Choice] = {}
 
     def see(self, chunk: Mapping[str, Any]) -> None:
         """Take note of one chunk, or of a whole answer."""
-        self._said = read_usage(chunk) or self._said
         for choice in choices_of(chunk):
             seen = self._choices.setdefault(_index(choice, 0), _Choice())
             self._hear(seen, _object(choice.get("delta")) or _object(choice.get("message")))
             seen.finished = seen.finished or bool(choice.get("finish_reason"))
+        self._listen(read_usage(chunk))
 
     @property
     def finished(self) -> bool:
@@ -48,15 +50,26 @@ class Tap:
 
     @property
     def usage(self) -> Usage:
-        """What the upstream said, else a flagged estimate of what went by."""
-        if self._said is not None:
-            return self._said
-        return Usage(
+        """What the upstream said, else a flagged estimate of what went by.
+
+        What it said before its answer went on is believed for the prompt alone, unless it is more than what was seen.
+        """
+        seen = Usage(
             fresh=self._prompt_estimate,
             output=estimate_tokens(self._visible_bytes),
             reasoning=estimate_tokens(self._thinking_bytes),
             estimated=True,
         )
+        said = self._said
+        if said is None:
+            return seen
+        if self._seen_when_said == self._seen_bytes or said.completion >= seen.completion:
+            return said
+        return replace(said, output=seen.output, reasoning=seen.reasoning, estimated=True)
+
+    @property
+    def _seen_bytes(self) -> int:
+        return self._visible_bytes + self._thinking_bytes
 
     @property
     def text(self) -> str:
@@ -64,20 +77,28 @@ class Tap:
         return "".join(self._choices[0].text) if 0 in self._choices else ""
 
     @property
-    def messages(self) -> list[Message]:
-        """The answer as the messages that a client will send back."""
-        return [Message("".join(choice.text), _joined(choice.calls)) for choice in self._choices.values()]
+    def texts(self) -> list[str]:
+        """What the answer says: the text, the thoughts and the tool calls of each choice."""
+        texts = ([*choice.calls.values(), choice.text, choice.thoughts] for choice in self._choices.values())
+        return ["".join(pieces) for pieces_of_choice in texts for pieces in pieces_of_choice]
+
+    def _listen(self, said: Usage | None) -> None:
+        """Take the last word, but no zero in place of more than that."""
+        if said is None or (self._said is not None and not said.prompt + said.completion):
+            return
+        self._said, self._seen_when_said = said, self._seen_bytes
 
     def _hear(self, seen: _Choice, part: Mapping[str, Any]) -> None:
-        content = part.get("content")
-        if isinstance(content, str):
-            seen.text.append(content)
-            self._visible_bytes += len(content.encode())
+        content = text_in(part.get("content"))
+        seen.text.append(content)
+        self._visible_bytes += len(content.encode())
         thoughts = (part.get(name) for name in ("reasoning_content", "reasoning"))
         thought = next((thought for thought in thoughts if isinstance(thought, str)), "")
+        seen.thoughts.append(thought)
         self._thinking_bytes += len(thought.encode())
         calls = part.get("tool_calls")
-        for position, call in enumerate(calls if isinstance(calls, list) else ()):
+        legacy = [{"function": part["function_call"]}] if "function_call" in part else []
+        for position, call in enumerate([*(calls if isinstance(calls, list) else ()), *legacy]):
             self._hear_call(seen, position, _object(call))
 
     def _hear_call(self, seen: _Choice, position: int, call: Mapping[str, Any]) -> None:
@@ -104,7 +125,3 @@ def _object(value: object) -> Mapping[str, Any]:
 def _index(holder: Mapping[str, Any], otherwise: int) -> int:
     index = holder.get("index")
     return index if isinstance(index, int) else otherwise
-
-
-def _joined(calls: Mapping[int, list[str]]) -> tuple[str, ...]:
-    return tuple("".join(pieces) for pieces in calls.values())

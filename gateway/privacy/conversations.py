@@ -1,27 +1,26 @@
-"""Remembers which messages were above their key's default, so that a conversation keeps its label when it goes on.
+"""Remembers what was said above a key's default, so that a conversation keeps its label when it goes on.
 
-Kept are keyed digests of messages, never messages. A message counts wherever it comes up again, whatever was edited
-around it; what was rewritten (a summary typed into a new chat) is a new text with the label of its own findings.
+Kept are fingerprints, never words. They count wherever they come up again, in whatever message and whoever asks; what
+was rewritten (a summary or a translation typed into a new chat) is a new text with the label of its own findings.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import unicodedata
-from dataclasses import dataclass
-from hashlib import sha256
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from gateway.db import marks
 from gateway.errors import Unavailable
+from gateway.privacy.fingerprints import Fingerprints, last_sentence_end, words_of
 from gateway.privacy.label import Source
 from policies.labels import PUBLIC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -30,25 +29,13 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """The parts of a message that a client sends back: its text, and its tool calls as name and arguments."""
-
-    text: str
-    calls: tuple[str, ...] = ()
-
-    @classmethod
-    def read(cls, message: Mapping[str, Any]) -> Message:
-        """Read a message of a request, whatever else is in it."""
-        content = message.get("content")
-        if isinstance(content, list):
-            texts = (part.get("text") for part in content if isinstance(part, dict))
-            content = "".join(text for text in texts if isinstance(text, str))
-        calls = message.get("tool_calls")
-        return cls(
-            content if isinstance(content, str) else "", tuple(map(_call, calls if isinstance(calls, list) else ()))
-        )
+_NOT_WORDS = frozenset({"role", "type", "id", "tool_call_id"})
+_CLEARED = 20_000
+"""Answers that are known to be harmless; of older ones a phrase may raise a conversation that goes on."""
+_SAID_BY_EVERYBODY = 4
+"""Words: `sim`, `muito obrigado`, `good morning`."""
+_LAST_STEPS = 200
+"""How far back a reader who stopped an answer may have been behind what was sent."""
 
 
 class Conversations:
@@ -57,54 +44,140 @@ class Conversations:
     def __init__(self, engine: AsyncEngine, writer: Writer, secret: bytes, known: Iterable[str]) -> None:
         self._engine = engine
         self._writer = writer
-        self._key = hmac.digest(secret, b"soleira conversation marks", "sha256")
+        self.fingerprints = Fingerprints(hmac.digest(secret, b"soleira conversation marks", "sha256"))
         self._short = {_short(digest) for digest in known}
         self._unwritten: dict[str, Label] = {}
         """Marks that the ledger did not take: they hold for as long as this process lives."""
+        self._passing: dict[str, Label] = {}
+        """What has gone out of answers that are not at their end: a reader may stop and ask at any moment."""
+        self._cleared: OrderedDict[str, None] = OrderedDict()
 
-    async def marks_of(self, principal: str, messages: Sequence[Mapping[str, Any]]) -> list[Source]:
+    def clear(self, texts: Iterable[str]) -> None:
+        """Note an answer to a request that was not above its default: what it says verbatim needs no mark.
+
+        Models share phrases; without this, one that was once said in private would bar every other conversation.
+        """
+        for text in texts:
+            self._cleared[self.fingerprints.whole(words_of(text))] = None
+        while len(self._cleared) > _CLEARED:
+            self._cleared.popitem(last=False)
+
+    async def marks_of(self, messages: Sequence[Mapping[str, Any]]) -> list[Source]:
         """The labels that messages of this request are remembered with."""
-        if not self._short:
+        if not self._short and not self._passing:
             return []
-        digests = {self._digest(principal, Message.read(message)): i for i, message in enumerate(messages)}
-        likely = [digest for digest in digests if _short(digest) in self._short]
-        if not likely:
-            return []
-        found = await self._find(likely)
-        return [Source(f"messages[{digests[digest]}], seen before", label) for digest, label in found.items()]
+        said = {digest: index for index, message in enumerate(messages) for digest in self._digests(message)}
+        found = await self._find(said)
+        for digest in self._passing.keys() & said.keys():
+            found[digest] = found.get(digest, PUBLIC) | self._passing[digest]
+        sources = {Source(f"messages[{said[digest]}], seen before", label) for digest, label in found.items()}
+        return sorted(sources, key=str)
 
-    async def remember(self, principal: str, messages: Iterable[Message], label: Label) -> None:
-        """Mark messages; one that is marked already keeps what it had beside this."""
-        digests = [self._digest(principal, message) for message in messages if message.text.strip() or message.calls]
-        before = await self._find([digest for digest in digests if _short(digest) in self._short])
-        joined = {digest: before.get(digest, label) | label for digest in digests}
-        self._short.update(map(_short, joined))
+    async def remember(self, digests: Collection[str], label: Label) -> None:
+        """Mark fingerprints; one that is marked already keeps what it had beside this."""
+        before = await self._find(digests)
+        joined = {digest: before.get(digest, PUBLIC) | label for digest in digests}
+        new = {digest: wanted for digest, wanted in joined.items() if before.get(digest) != wanted}
+        self._short.update(map(_short, new))
         try:
-            await asyncio.gather(*(self._writer.mark(*mark) for mark in joined.items()))
+            await asyncio.gather(*(self._writer.mark(*mark) for mark in new.items()))
         except Unavailable as failure:
-            log.error("marks_not_written", count=len(joined), failure=failure)
-            self._unwritten.update(joined)
+            log.error("marks_not_written", count=len(new), failure=failure)
+            self._unwritten.update(new)
 
-    async def _find(self, digests: Sequence[str]) -> dict[str, Label]:
-        written = await marks.find(self._engine, digests)
-        for digest in self._unwritten.keys() & set(digests):
-            written[digest] = written.get(digest, PUBLIC) | self._unwritten[digest]
-        return written
+    def passing(self, digest: str, label: Label) -> None:
+        """Know a beginning of an answer until the answer has ended."""
+        self._passing[digest] = self._passing.get(digest, PUBLIC) | label
 
-    def _digest(self, principal: str, message: Message) -> str:
-        """White space and Unicode form are no difference: front-ends change them."""
-        parts = (principal, message.text) if message.text.strip() else (principal, *message.calls)
-        text = "\0".join(" ".join(unicodedata.normalize("NFC", part).split()) for part in parts)
-        return hmac.new(self._key, text.encode(), sha256).hexdigest()
+    def passed(self, digests: Iterable[str]) -> None:
+        """Forget beginnings of an answer that has ended and is marked as what it came to."""
+        for digest in digests:
+            self._passing.pop(digest, None)
+
+    async def remember_messages(self, messages: Sequence[Mapping[str, Any]], label: Label) -> None:
+        """Mark what was labelled by hand; instructions to the model belong to all conversations alike."""
+        said = (message for message in messages if message.get("role") not in ("system", "developer"))
+        await self.remember({digest for message in said for digest in self._digests(message)}, label)
+
+    def _digests(self, message: Mapping[str, Any]) -> set[str]:
+        """What is so short that everybody says it counts in answers only."""
+        shortest = 1 if message.get("role") == "assistant" else _SAID_BY_EVERYBODY
+        digests: set[str] = set()
+        for text in _texts("", message):
+            words = words_of(text)
+            if len(words) >= shortest and self.fingerprints.whole(words) not in self._cleared:
+                digests |= self.fingerprints.of(text)
+        return digests
+
+    async def _find(self, digests: Iterable[str]) -> dict[str, Label]:
+        likely = [digest for digest in digests if _short(digest) in self._short]
+        found = await marks.find(self._engine, likely) if likely else {}
+        for digest in self._unwritten.keys() & set(likely):
+            found[digest] = found.get(digest, PUBLIC) | self._unwritten[digest]
+        return found
 
 
-def _call(call: object) -> str:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict):
-        return ""
-    return f"{function.get('name') or ''}{function.get('arguments') or ''}"
+class Trail:
+    """Marks one answer while it is given: nothing goes out whose words are not remembered."""
+
+    def __init__(self, conversations: Conversations, label: Label) -> None:
+        self._conversations = conversations
+        self._label = label
+        self._done: set[str] = set()
+        self._read: dict[int, int] = {}
+        """For each text up to where its sentences are marked."""
+        self._steps: list[str] = []
+        """The whole of what had gone out at each step: a reader may stop at any of them."""
+
+    async def follow(self, texts: Sequence[str]) -> None:
+        """Mark what the texts have grown by. To be called before it is sent."""
+        prints = self._conversations.fingerprints
+        new: set[str] = set()
+        for index, text in enumerate(texts):
+            start = self._read.get(index, 0)
+            new |= prints.parts(text[start:])
+            self._read[index] = last_sentence_end(text, start)
+            self._steps.append(prints.whole(words_of(text)))
+            self._conversations.passing(self._steps[-1], self._label)
+        await self._mark(new)
+
+    async def end(self, texts: Sequence[str], *, complete: bool) -> None:
+        """Mark the texts as a whole, and if they were cut off, wherever the reader may have been."""
+        prints = self._conversations.fingerprints
+        whole = {digest for text in texts for digest in prints.of(text)}
+        await self._mark(whole if complete else whole.union(self._steps[-_LAST_STEPS:]))
+        self._conversations.passed(self._steps)
+
+    async def _mark(self, digests: set[str]) -> None:
+        new = digests - self._done
+        self._done |= new
+        if new:
+            await self._conversations.remember(new, self._label)
+
+
+def text_in(content: object) -> str:
+    """The text of a message's content: a string, or the texts of its parts as the one text that they are."""
+    if isinstance(content, list):
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def _texts(name: str, value: object) -> Iterator[str]:
+    """The texts in a message: its content as one, and every other string that could hold words."""
+    if isinstance(value, str):
+        if name not in _NOT_WORDS:
+            yield value
+    elif isinstance(value, list):
+        if name == "content":
+            yield text_in(value)
+        for part in value:
+            yield from _texts("", part)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _texts(key, part)
 
 
 def _short(digest: str) -> int:
-    """Eight bytes are enough to say `perhaps`, at a quarter of the memory."""
+    """Eight bytes are enough to say `perhaps`, at a fraction of the memory."""
     return int(digest[:16], 16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +40,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a request carries: every decoded string with its place, and its messages."""
+    """What a request carries: every decoded string with its place, and the body they stand in."""
 
     texts: Sequence[tuple[str, str]]
-    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ class Labelled:
 
 async def label_of(pack: Pack, content: Content, given: Sequence[Source]) -> Labelled:
     """Join what is known of the request (`given`) with what its text and its other parts show."""
-    sources = [*given, *_unscannable(pack, content.messages)]
+    sources = [*given, *_unscannable(pack, content.body)]
+    if any(_is_encoded(text) for _, text in content.texts):
+        sources.append(Source("unscannable encoded data", pack.unscannable))
     size = sum(len(text) for _, text in content.texts)
     if size > _SCANNED_CHARACTERS:
         sources.append(Source("too large to scan", pack.unscannable))
@@ -103,11 +106,41 @@ def _findings(texts: Iterable[tuple[str, str]], raises: Mapping[str, Label]) -> 
     return found
 
 
-def _unscannable(pack: Pack, messages: Sequence[Mapping[str, Any]]) -> Iterable[Source]:
-    """Parts that hold no text to scan: images, audio, files, and whatever is not known."""
-    for index, message in enumerate(messages):
-        content = message.get("content")
-        for part in content if isinstance(content, list) else ():
-            kind = part.get("type") if isinstance(part, dict) else None
-            if kind not in ("text", "refusal"):
-                yield Source(f"unscannable part in messages[{index}]", pack.unscannable)
+def _unscannable(pack: Pack, body: Mapping[str, Any]) -> Iterable[Source]:
+    """What holds no text to scan: pictures, sound, files and what refers to them, and whatever is not known."""
+    for name in sorted(_REFERENCES & body.keys()):
+        if body[name]:
+            yield Source(f"unscannable {name}", pack.unscannable)
+    messages = body.get("messages")
+    for index, message in enumerate(messages if isinstance(messages, list) else ()):
+        if isinstance(message, dict) and not _is_text(message):
+            yield Source(f"unscannable part in messages[{index}]", pack.unscannable)
+
+
+def _is_text(message: Mapping[str, Any]) -> bool:
+    if any(message[name] for name in _REFERENCES & message.keys()):
+        return False
+    content = message.get("content")
+    if isinstance(content, list):
+        return all(isinstance(part, dict) and _is_text_part(part) for part in content)
+    return content is None or isinstance(content, str)
+
+
+def _is_text_part(part: Mapping[str, Any]) -> bool:
+    return part.get("type") in ("text", "refusal") and part.keys() <= _TEXT_PART
+
+
+def _is_encoded(text: str) -> bool:
+    """A picture or another file written as text."""
+    return bool(_DATA_URL.search(text) or _BLOB.search(text))
+
+
+_REFERENCES = frozenset(
+    "attachments audio file file_data file_id file_ids files image image_url images input_audio input_file "
+    "input_image video video_url".split()
+)
+"""Members that carry or name something else than text, in the body or in a message of it."""
+_TEXT_PART = frozenset({"type", "text", "refusal", "annotations", "cache_control"})
+_DATA_URL = re.compile(r"\bdata:[a-z]+/[\w.+-]+[;,]", re.IGNORECASE)
+_BLOB = re.compile(r"[A-Za-z0-9+/]{400}")
+"""Longer than any word, path or key: base64 of something."""

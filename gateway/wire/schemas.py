@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+Tokens = Annotated[int, Meta(ge=1, le=100_000_000)]
+"""A limit on output tokens; the upper bound lies beyond any model and keeps sums of holds exact."""
+Choices = Annotated[int, Meta(ge=1, le=128)]
 
 
 class StreamOptions(Struct):
     """`stream_options` of a chat completion."""
 
-    include_usage: bool = False
+    include_usage: bool | None = None
 
 
 class ChatMessage(Struct):
@@ -27,9 +31,9 @@ class ChatCompletionRequest(Struct):
     messages: list[ChatMessage]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    max_tokens: int | None = None
-    max_completion_tokens: int | None = None
-    n: int | None = None
+    max_tokens: Tokens | None = None
+    max_completion_tokens: Tokens | None = None
+    n: Choices | None = None
     tools: list[dict[str, Any]] | None = None
     parallel_tool_calls: bool | None = None
     response_format: dict[str, Any] | None = None

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import unquote
 
 import msgspec
 
@@ -27,6 +28,10 @@ _PROTOCOL_WORDS = frozenset(
 )
 """The keys that a place may name: all others could be a person's words."""
 _OPENS_JSON = ("{", "[", '"')
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+_SHORTEST_NUMBER = 1_000_000
+"""A CEP without its leading zero has seven digits; no identifier that is looked for has fewer."""
 _RAW_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _RAW_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -132,15 +137,16 @@ def _parse(text: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse keys that another parser takes for the same: Go's, behind several engines, does not look at case."""
     members = dict(pairs)
-    if len(members) == len(pairs):
+    if len({key.casefold() for key in members}) == len(pairs):
         return members
     seen: set[str] = set()
     for key, _ in pairs:
-        if key in seen:
-            raise BadRequest(f"the key {_shown(key)!r} appears twice in one object")
-        seen.add(key)
-    raise AssertionError("a shorter dict has a duplicate key")
+        if key.casefold() in seen:
+            raise BadRequest(f"the key {_shown(key)!r} appears twice in one object, upper or lower case aside")
+        seen.add(key.casefold())
+    raise AssertionError("fewer keys than pairs have a duplicate")
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -179,6 +185,8 @@ def _strings(place: str, value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield place, value
         yield from _inner_strings(place, value)
+    elif isinstance(value, int | float) and abs(value) >= _SHORTEST_NUMBER:
+        yield place, str(value)  # an identifier may stand as a number
     elif isinstance(value, dict):
         for key, child in value.items():
             yield place, key
@@ -191,8 +199,13 @@ def _strings(place: str, value: object) -> Iterator[tuple[str, str]]:
 def _inner_strings(place: str, text: str) -> Iterator[tuple[str, str]]:
     """The strings of a text that is itself JSON, as the arguments of a tool call are, duplicates included.
 
-    Scanning the text alone is not enough: `\\u0031` or a `\\n` before a digit hides what it says.
+    Scanning the text alone is not enough: `\\u0031` or a `\\n` before a digit hides what it says. JSON within other
+    text, or one value a line, is read with its escapes undone, and what is percent-encoded decoded.
     """
+    if "\\" in text:
+        yield place, _ESCAPE.sub(_unescaped, text)
+    if _PERCENT.search(text):
+        yield place, unquote(text)
     if not text.lstrip().startswith(_OPENS_JSON):
         return
     try:
@@ -201,6 +214,11 @@ def _inner_strings(place: str, text: str) -> Iterator[tuple[str, str]]:
         return
     for _, string in _strings("", inner):
         yield place, string
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = escape.group(1)
+    return chr(int(code, 16)) if code else " "
 
 
 def _every_pair(pairs: list[tuple[str, Any]]) -> list[Any]:

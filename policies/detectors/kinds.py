@@ -213,7 +213,7 @@ def _card(found: Candidate) -> Score | None:
     digits = found.digits
     if not _issued(digits) or not passes_luhn(digits) or found.tied:
         return None
-    if found.near(_CARD_WORDS) or re.search(r"\d[ -]\d", found.span):
+    if found.near(_CARD_WORDS) or re.search(r"\d[ .-]\d", found.span):
         return "high"
     return "low" if just_before(found.text, found.start, _OTHER_NUMBER_WORDS) else "medium"
 
@@ -283,7 +283,7 @@ _PRIVATE_KEY = rf"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[^-]*(?:{_KEY_
 
 _CNPJ = r"[0-9A-Z]{2}[. ]?[0-9A-Z]{3}[. ]?[0-9A-Z]{3} ?[/ ]? ?[0-9A-Z]{4} ?-? ?\d{2}"
 _CARD = (
-    r"[2-6]\d{3}[ -]?\d{4}[ -]?\d{4}[ -]?\d{4}"
+    r"[2-6]\d{3}[ .-]?\d{4}[ .-]?\d{4}[ .-]?\d{4}"
     r"|3\d{3}[ -]?\d{6}[ -]?\d{4,5}"
     r"|(?:2131|1800)\d{11}|(?:4|50[123]|6[37])\d{10,13}|[3-6]\d{16,18}"
 )

@@ -39,15 +39,13 @@ class Findings:
     """All that was found, in the order of the text."""
 
     hits: tuple[Finding, ...] = ()
+    """Where they overlap, the surer one alone."""
+    kinds: frozenset[str] = frozenset()
+    """The kinds that count: found with a medium or high score, overlapped or not, or suspected beyond what was read."""
     truncated: bool = False
     """There is more than was looked at."""
     suspected: frozenset[str] = frozenset()
     """If truncated: the kinds that the rest may hold."""
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds that count: found with a medium or high score, or suspected in what was not looked at."""
-        return self.suspected | {hit.kind for hit in self.hits if hit.score != "low"}
 
 
 def find(text: str, *, limit: int = 200) -> Findings:
@@ -56,8 +54,10 @@ def find(text: str, *, limit: int = 200) -> Findings:
     search = _Search(folded.text, limit)
     for kind in suspected_kinds(_pattern_set(), KINDS, search.data):
         search.look_for(kind)
-    hits = _without_overlaps(search.hits)
-    return Findings(tuple(_in_original(hit, folded) for hit in hits), bool(search.unfinished), search.unfinished)
+    # A key inside an address is both: it counts as either, and is shown as one.
+    kinds = search.unfinished | {hit.kind for hit in search.hits if hit.score != "low"}
+    hits = tuple(_in_original(hit, folded) for hit in _without_overlaps(search.hits))
+    return Findings(hits, kinds, bool(search.unfinished), search.unfinished)
 
 
 def raised(findings: Findings, detectors: Mapping[str, Label]) -> Label:

@@ -253,3 +253,16 @@ def test_time_stays_linear_on_hostile_text(text: str) -> None:
     find(text)
 
     assert time.process_time() - started < 2.0
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("https://oauth2:glpat-aB3dE5fG7hI9jK1lM3nO@host.example/x", {"secret_key", "email"}),
+        ("529.982.247-25@gmail.com", {"cpf", "email"}),
+        ("4111111111111111@visa.com", {"card", "email"}),
+        ("cartão 4111.1111.1111.1111", {"card"}),
+    ],
+)
+def test_what_overlaps_counts_as_both(text: str, kinds: set[str]) -> None:
+    assert find(text).kinds == kinds

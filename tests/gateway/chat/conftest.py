@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,10 @@ import pytest
 from tests.gateway.house import ADMIN_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tests.gateway.house import House
+
+
+Headers = Mapping[str, str] | Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,12 @@ def stream(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-async def post(house: House, body: object, *, key: str = ADMIN_KEY, headers: Mapping[str, str] | None = None) -> Answer:
+async def post(house: House, body: object, *, key: str = ADMIN_KEY, headers: Headers = ()) -> Answer:
     """Post to the chat endpoint: bytes as they are, anything else as JSON."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    sent = {"authorization": f"Bearer {key}", "content-type": "application/json", **(headers or {})}
+    own = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+    given = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+    sent = [(name, value) for name, value in own.items() if name not in dict(given)] + given
     async with (
         aiohttp.ClientSession() as session,
         session.post(f"{house.url}/v1/chat/completions", data=content, headers=sent) as response,

@@ -261,6 +261,11 @@ async def test_bad_requests_say_what_is_wrong_and_leave_the_connection_usable(tm
             b'{"model":"gpt","messages":[{"role":"user","content":"\\ud83d"}]}',
             b'{"model":"gpt","messages":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
             b'{"model":"gpt"}',
+            b'{"model":"gpt","messages":[{"role":"user","content":"a"}],"Messages":[]}',
+            '{"model":"gpt","messages":[{"role":"user","content":"a"}],"me\u017f\u017fages":[]}'.encode(),
+            b'{"model":"gpt","messages":[{"role":"user","content":"a"}],"max_tokens":-5}',
+            b'{"model":"gpt","messages":[{"role":"user","content":"a"}],"max_tokens":4611686018427387904}',
+            b'{"model":"gpt","messages":[{"role":"user","content":"a"}],"n":0}',
             b'{"model":7,"messages":[{"role":"user","content":"a"}]}',
             b'{"model":"gpt","messages":[]}',
             b"[]",
@@ -335,3 +340,90 @@ async def test_every_answer_asked_for_is_held(tmp_path: Path) -> None:
 
         assert held >= 3 * 1000 * 15_000
         assert held < 3 * 1000 * 15_000 + 1_000_000
+
+
+LONG = "uma resposta bem comprida " * 20
+
+
+@pytest.mark.parametrize(
+    "early", [{"prompt_tokens": 1000, "completion_tokens": 1}, {"prompt_tokens": 0, "completion_tokens": 0}]
+)
+async def test_usage_that_was_said_before_the_answer_went_on_is_not_the_last_word(
+    tmp_path: Path, early: dict[str, int]
+) -> None:
+    script = streaming(delta("", usage=early), delta(LONG), finish(), DONE)
+    async with fake_upstream(script) as up, house(tmp_path, [deployment("gpt", up.url)]) as home:
+        await post(home, asking("gpt", stream=True))
+
+        spent = await spend(home.runtime.engine)
+        assert spent.estimated == 1
+        assert spent.by_model[0].output >= len(LONG) // 3
+
+
+async def test_a_zero_does_not_erase_what_was_said_before(tmp_path: Path) -> None:
+    zero = {"id": "c", "choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}}
+    script = streaming(delta("Olá"), finish(), {"id": "c", "choices": [], "usage": USAGE}, zero, DONE)
+    async with fake_upstream(script) as up, house(tmp_path, [deployment("gpt", up.url)]) as home:
+        await post(home, asking("gpt", stream=True))
+
+        assert (await spend(home.runtime.engine)).total_nano_usd == COST
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"content": [{"type": "text", "text": LONG}]},
+        {"content": None, "function_call": {"name": "f", "arguments": LONG}},
+    ],
+    ids=["parts", "function call"],
+)
+async def test_whatever_an_answer_consists_of_is_estimated(tmp_path: Path, said: dict[str, object]) -> None:
+    choice = {"index": 0, "message": {"role": "assistant", **said}, "finish_reason": "stop"}
+    async with fake_upstream(answer({"choices": [choice]})) as up, house(tmp_path, [deployment("gpt", up.url)]) as home:
+        await post(home, asking("gpt"))
+
+        assert (await spend(home.runtime.engine)).by_model[0].output >= len(LONG) // 3
+
+
+async def test_a_huge_limit_is_held_at_what_the_deployment_can_do_and_sums_stay_exact(tmp_path: Path) -> None:
+    limited = deployment("gpt", "", max_output=4096)
+    async with fake_upstream(told(stream=False)) as up, house(tmp_path, [{**limited, "base_url": up.url}]) as home:
+        for _ in range(3):
+            await post(home, asking("gpt", max_tokens=100_000_000))
+
+        spent = await spend(home.runtime.engine)
+        assert (spent.total_nano_usd, spent.held_nano_usd, spent.attempts) == (3 * COST, 0, 3)
+
+
+async def test_an_upstream_that_stays_open_after_its_answer_does_not_keep_the_client(tmp_path: Path) -> None:
+    script = streaming(delta("Olá"), finish(usage=USAGE), ending="hang")
+    async with fake_upstream(script) as up, house(tmp_path, [deployment("gpt", up.url)]) as home:
+        given = await asyncio.wait_for(post(home, asking("gpt", stream=True)), 20)
+
+        assert given.body.endswith(DONE)
+        assert (await spend(home.runtime.engine)).total_nano_usd == COST
+
+
+ODD: list[dict[str, object]] = [
+    {"choices": {"a": 1}},
+    {"choices": [7, None, {"delta": None, "message": 3, "index": "x", "finish_reason": 1}]},
+    {"choices": [{"index": [], "delta": {"content": 5, "tool_calls": {"a": 1}}, "finish_reason": "stop"}]},
+    {
+        "choices": [{"message": {"content": "x", "annotations": 7, "tool_calls": [3]}, "finish_reason": "stop"}],
+        "usage": "many",
+    },
+    {"choices": [{"message": {"content": "x", "annotations": True}, "finish_reason": "stop"}], "error": None},
+]
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_an_odd_answer_is_never_our_failure(tmp_path: Path, odd: dict[str, object], stream: bool) -> None:
+    script = streaming(odd, finish(), DONE) if stream else answer(odd)
+    near = deployment("near", "", zone="device")
+    async with fake_upstream(script) as up:
+        async with house(tmp_path, [{**near, "base_url": up.url}], passages=[passage("Vence dia 10.")]) as home:
+            for model in ("near", "near@papers"):
+                given = await post(home, asking(model, stream=stream))
+                assert given.status in (200, 502)
+            assert (await spend(home.runtime.engine)).held_nano_usd == 0
+            assert {record.status for record in await decisions.recent(home.runtime.engine)} <= {200, 502}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import openai
 import pytest
 
@@ -15,13 +17,15 @@ from gateway.db import decisions
 from gateway.db.keys import KeySpec, create
 from policies.labels import PUBLIC, Label, Level, Mark
 from tests.gateway.chat.conftest import asking, post
-from tests.gateway.house import RULES, deployment, house, passage, served
+from tests.gateway.house import ADMIN_KEY, RULES, deployment, house, passage, served
 from tests.wire.sink import recording_sink
-from tests.wire.upstream import answer, completion, fake_upstream, finish
+from tests.wire.upstream import answer, completion, delta, fake_upstream, finish
 from tests.wire.upstream import stream as streaming
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.gateway.house import House
 
 RENT = passage("O aluguel vence no dia 10 de cada mês.")
 
@@ -92,6 +96,40 @@ HIDDEN: list[tuple[str, dict[str, Any]]] = [
             ]
         },
     ),
+    (
+        "key inside an address",
+        {"messages": [{"role": "user", "content": "git clone https://oauth2:glpat-aB3dE5fG7hI9jK1lM3nO@host.example"}]},
+    ),
+    ("CPF as an address", {"messages": [{"role": "user", "content": "a chave é 529.982.247-25@gmail.com"}]}),
+    ("number", {"metadata": {"n": 52998224725}}),
+    ("JSON behind words", {"messages": [{"role": "user", "content": 'Result: {"a":"nome\\n529.982.247-25"}'}]}),
+    ("percent-encoded", {"metadata": {"url": "https://x.example/?cpf=529%2E982%2E247%2D25"}}),
+    (
+        "over two parts",
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": "CPF 529.982."}, {"type": "text", "text": "247-25"}],
+                }
+            ]
+        },
+    ),
+    ("picture within text", {"messages": [{"role": "user", "content": "![](data:image/png;base64,iVBORw0KGgo=)"}]}),
+    (
+        "picture beside text",
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": "x", "image_url": {"url": "https://x.example/a.png"}}],
+                }
+            ]
+        },
+    ),
+    ("pictures of a message", {"messages": [{"role": "user", "content": "x", "images": ["iVBORw0KGgo="]}]}),
+    ("attached files", {"file_ids": ["file-1"]}),
+    ("long base64", {"messages": [{"role": "user", "content": "x" + "aB3d" * 120}]}),
     ("unknown part", {"messages": [{"role": "user", "content": [{"type": "hologram", "data": "AA"}]}]}),
 ]
 
@@ -120,10 +158,14 @@ async def test_the_header_raises_and_never_lowers(tmp_path: Path) -> None:
         raised = await post(home, asking("gpt", "oi"), headers={"soleira-label": "private+health"})
         kept = await post(home, asking("gpt@papers"), headers={"soleira-label": "public"})
         wrong = await post(home, asking("gpt", "oi"), headers={"soleira-label": "confidential"})
+        twice = await post(
+            home, asking("gpt", "oi"), headers=[("soleira-label", "public"), ("soleira-label", "secret")]
+        )
 
         assert (raised.code, raised.headers["soleira-label"]) == ("label_exceeds_clearance", "private+health")
         assert (kept.code, kept.headers["soleira-label"]) == ("label_exceeds_clearance", "private")
         assert (wrong.status, wrong.code) == (400, "invalid_request")
+        assert twice.headers["soleira-label"] == "secret"
         assert hosted.connections == 0
 
 
@@ -229,21 +271,97 @@ async def test_a_private_answer_keeps_its_label_in_the_rest_of_the_conversation(
         assert hosted.connections == 0
 
 
-async def test_marks_outlive_the_process_and_belong_to_one_key(tmp_path: Path) -> None:
+async def test_marks_outlive_the_process_and_hold_for_every_key(tmp_path: Path) -> None:
+    system = {"role": "system", "content": "Você é um assistente prestativo e educado."}
     secret = {"role": "user", "content": "o cofre fica atrás do quadro"}
     async with house(tmp_path) as home:
-        await post(home, {"model": "auto", "messages": [secret]}, headers={"soleira-label": "private+family"})
-    scripts = answer(completion())
-    async with fake_upstream(scripts) as hosted, house(tmp_path, [deployment("gpt", hosted.url)]) as home:
+        await post(home, {"model": "auto", "messages": [system, secret]}, headers={"soleira-label": "private+family"})
+    async with fake_upstream(answer(completion())) as hosted, house(tmp_path, [deployment("gpt", hosted.url)]) as home:
         key = await create(home.runtime.engine, KeySpec("other"))
-        body = {"model": "gpt", "messages": [secret, {"role": "user", "content": "e agora?"}]}
 
-        refused = await post(home, body)
-        others = await post(home, body, key=key)
+        for caller in (ADMIN_KEY, key):
+            refused = await post(home, {"model": "gpt", "messages": [system, secret]}, key=caller)
+            assert (refused.code, refused.headers["soleira-label"]) == ("label_exceeds_clearance", "private+family")
+        harmless = await post(home, {"model": "gpt", "messages": [system, {"role": "user", "content": "oi"}]})
 
-        assert (refused.code, refused.headers["soleira-label"]) == ("label_exceeds_clearance", "private+family")
-        assert others.status == 200
+        assert harmless.status == 200
         assert b"cofre" not in (tmp_path / "ledger.db").read_bytes()
+
+
+SAID = "O aluguel é de R$ 2.450,00 por mês. Ele vence no dia oito [1]. Em caso de atraso a multa é de dez por cento."
+RESENT: list[tuple[str, object]] = [
+    ("verbatim", SAID),
+    ("marked up", SAID.replace("O aluguel", "**O aluguel**").replace(" [1]", "[¹](https://x/1)")),
+    ("without citations", SAID.replace(" [1]", "")),
+    ("quoted", "> " + SAID.replace(". ", ".\n> ")),
+    ("with zero-width spaces", SAID.replace("aluguel", "alu\u200bguel")),
+    ("in parts", [{"type": "text", "text": part} for part in SAID.partition("por mês. ")]),
+    ("in capitals", SAID.upper()),
+    ("within a larger text", f"Crie um título para esta conversa:\n\nUSER: oi\nASSISTANT: {SAID}\n\nTítulo:"),
+    ("one sentence of it", "Em caso de atraso a multa é de dez por cento."),
+    ("the beginning", SAID[: len(SAID) // 2]),
+]
+
+
+@pytest.mark.parametrize("content", [content for _, content in RESENT], ids=[name for name, _ in RESENT])
+async def test_a_private_answer_is_known_again_in_whatever_form_it_comes_back(tmp_path: Path, content: object) -> None:
+    near = deployment("near", "", zone="device")
+    async with fake_upstream(answer(completion(SAID))) as up, recording_sink() as hosted:
+        pair = [{**near, "base_url": up.url}, deployment("gpt", hosted.url)]
+        async with house(tmp_path, pair, passages=[RENT]) as home:
+            await post(home, asking("near@papers"))
+
+            for role in ("assistant", "user"):
+                history = [{"role": role, "content": content}, {"role": "user", "content": "Traduza."}]
+                refused = await post(home, {"model": "gpt", "messages": history})
+                assert (refused.code, refused.headers["soleira-label"]) == ("label_exceeds_clearance", "private")
+            assert hosted.connections == 0
+
+
+async def test_what_a_reader_got_of_a_stopped_answer_is_known_again(tmp_path: Path) -> None:
+    words = SAID.split(" ")
+    script = streaming(*(delta(f"{word} ") for word in words), ending="hang", pause=0.01)
+    near = deployment("near", "", zone="device")
+    async with fake_upstream(script) as up, recording_sink() as hosted:
+        pair = [{**near, "base_url": up.url}, deployment("gpt", hosted.url)]
+        async with house(tmp_path, pair, passages=[RENT]) as home:
+            for read in (1, 4, 9, 15):
+                got = await stopped(home, asking("near@papers", stream=True), read)
+                history = [{"role": "assistant", "content": got}, {"role": "user", "content": "Continue."}]
+                refused = await post(home, {"model": "gpt", "messages": history})
+                assert refused.code == "label_exceeds_clearance", got
+            assert hosted.connections == 0
+
+
+async def stopped(home: House, body: object, events: int) -> str:
+    """The text of the first events of a stream, whose reader then leaves."""
+    headers = {"authorization": f"Bearer {ADMIN_KEY}"}
+    text = ""
+    async with aiohttp.ClientSession() as session:
+        async with session.post(f"{home.url}/v1/chat/completions", json=body, headers=headers) as response:
+            async for line in response.content:
+                if line.startswith(b"data: {"):
+                    text += json.loads(line[6:])["choices"][0]["delta"].get("content") or ""
+                    events -= 1
+                if not events:
+                    return text
+    raise AssertionError("the stream ended before it was stopped")
+
+
+async def test_a_phrase_that_models_share_does_not_bar_a_hosted_conversation(tmp_path: Path, stream: bool) -> None:
+    phrase = "Se precisar de mais alguma coisa, é só me chamar aqui."
+    near = deployment("near", "", zone="device")
+    script = streaming(delta(phrase), finish()) if stream else answer(completion(phrase))
+    async with fake_upstream(answer(completion(phrase))) as up, fake_upstream(script) as hosted:
+        pair = [{**near, "base_url": up.url}, deployment("gpt", hosted.url)]
+        async with house(tmp_path, pair, passages=[RENT]) as home:
+            await post(home, asking("near@papers"))
+            first = await post(home, asking("gpt", "oi", stream=stream))
+            history = [{"role": "assistant", "content": first.text}, {"role": "user", "content": "obrigado"}]
+
+            second = await post(home, {"model": "gpt", "messages": history, "stream": stream})
+
+            assert (first.status, second.status) == (200, 200)
 
 
 async def test_a_rule_for_the_night_knows_the_hour(tmp_path: Path) -> None:
