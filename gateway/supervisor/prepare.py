@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class UnsafeDirectoryError(Exception):
-    """The directory for sockets belongs to somebody else."""
+    """A directory that the house needs cannot be its own."""
 
 
 class MigrationError(Exception):
@@ -27,7 +27,10 @@ class MigrationError(Exception):
 
 def directories(settings: Settings) -> None:
     """Make the data directory, for its owner alone, and the folders in it."""
-    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UnsafeDirectoryError(f"{settings.data} is no directory: name another one with --data") from None
     for folder in (settings.logs, settings.models, settings.valkey_dir):
         folder.mkdir(mode=0o700, exist_ok=True)
     _private_directory(settings.run_dir)

@@ -163,6 +163,7 @@ class Target:
     def of(cls, deployment: Deployment) -> Target | None:
         """Read `http(s)://host[:port]/path` or `unix:/path/to.sock:/v1`; None for a deployment without an address."""
         scheme, _, rest = deployment.base_url.partition(":")
+        scheme = scheme.lower()
         if scheme == "unix":
             path, _, prefix = rest.rpartition(":")
             return cls("http://localhost" + prefix.rstrip("/"), path)
