@@ -23,7 +23,7 @@ from gateway.ledger.owners import this_process
 from gateway.ledger.writer import open_writer
 from gateway.wire.lanes import Usage
 from migrations import upgrade
-from policies.labels import Level, Mark
+from policies.labels import Level, Sensitivity
 from policies.zones import Addresses, Zone
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gateway.ledger.writer import Writer
 
 _PRICE = Price(Decimal("3.00"), Decimal("15.00"), "benchmark", date(2026, 1, 1), cached=Decimal("0.30"))
-_ZONE = Zone("hosted", Mark(Level.INTERNAL), Addresses(frozenset({"public"})))
+_ZONE = Zone("hosted", Sensitivity(Level.INTERNAL), Addresses(frozenset({"public"})))
 _DEPLOYMENT = Deployment("k3", "kimi-k3", "moonshot", "https://api.example/v1", "kimi-k3", _ZONE, _PRICE)
 _ESTIMATE = Usage(fresh=1000, output=500, estimated=True)
 _SETTLED = Usage(fresh=200, cached=800, output=100, reasoning=50)

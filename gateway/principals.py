@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gateway.db import keys
 from gateway.errors import Unauthenticated
-from policies.labels import Label, Level, Mark
+from policies.labels import Label, Level, Sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,13 +26,13 @@ class Principal:
 
     name: str
     groups: frozenset[str] = frozenset()
-    clearance: Mark = Mark(Level.PRIVATE)
+    clearance: Sensitivity = Sensitivity(Level.PRIVATE)
     default_label: Label | None = None
     collections: frozenset[str] = frozenset()
     is_admin: bool = False
 
 
-ADMIN = Principal("admin", clearance=Mark(Level.SECRET), is_admin=True)
+ADMIN = Principal("admin", clearance=Sensitivity(Level.SECRET), is_admin=True)
 
 
 class Principals:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from policies.labels import Label, Mark
+    from policies.labels import Label, Sensitivity
     from policies.schema import HourCondition, LabelCondition, SizeCondition, When
     from policies.signals import Signals
 
@@ -149,11 +149,11 @@ def _label_tests(wanted: LabelCondition) -> Iterator[Question]:
         )
 
 
-def _covers(label: Label, mark: Mark) -> bool:
+def _covers(label: Label, mark: Sensitivity) -> bool:
     return label.level >= mark.level and label.compartments >= mark.compartments
 
 
-def _within(label: Label, mark: Mark) -> bool:
+def _within(label: Label, mark: Sensitivity) -> bool:
     """Naming no compartments covers all of them, as in the clearance of a zone."""
     return label.level <= mark.level and (not mark.compartments or label.compartments <= mark.compartments)
 

@@ -39,23 +39,23 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Sensitivity:
     """A level with its compartments: one side of a label, or what may be read."""
 
     level: Level = Level.PUBLIC
     compartments: frozenset[str] = frozenset()
 
-    def __or__(self, other: Mark) -> Mark:
-        return Mark(max(self.level, other.level), self.compartments | other.compartments)
+    def __or__(self, other: Sensitivity) -> Sensitivity:
+        return Sensitivity(max(self.level, other.level), self.compartments | other.compartments)
 
-    def __le__(self, other: Mark) -> bool:
+    def __le__(self, other: Sensitivity) -> bool:
         return self.level <= other.level and self.compartments <= other.compartments
 
     def __str__(self) -> str:
         return "+".join([str(self.level), *sorted(self.compartments)])
 
     @classmethod
-    def parse(cls, text: str) -> Mark:
+    def parse(cls, text: str) -> Sensitivity:
         """Read `private` or `private+health+work`; ValueError otherwise."""
         level, *compartments = (part.strip() for part in text.split("+"))
         for word in compartments:
@@ -68,18 +68,18 @@ class Mark:
 class Label:
     """What a text is now (`plain`) and, if parts of it were redacted, what those parts were (`redacted`)."""
 
-    plain: Mark = Mark()
-    redacted: Mark | None = None
+    plain: Sensitivity = Sensitivity()
+    redacted: Sensitivity | None = None
 
     @classmethod
     def of(cls, level: Level, *compartments: str) -> Label:
-        return cls(Mark(level, frozenset(compartments)))
+        return cls(Sensitivity(level, frozenset(compartments)))
 
     @classmethod
     def parse(cls, text: str) -> Label:
         """Read what `str()` writes: `private+health`, or `internal redacted:private+health`."""
         plain, _, redacted = text.strip().partition(" redacted:")
-        return cls(Mark.parse(plain), Mark.parse(redacted) if redacted else None)
+        return cls(Sensitivity.parse(plain), Sensitivity.parse(redacted) if redacted else None)
 
     def __str__(self) -> str:
         return f"{self.plain} redacted:{self.redacted}" if self.redacted else str(self.plain)
@@ -122,12 +122,12 @@ def join(labels: Iterable[Label]) -> Label:
     return reduce(Label.__or__, labels, PUBLIC)
 
 
-def may_read(clearance: Mark, label: Label) -> bool:
+def may_read(clearance: Sensitivity, label: Label) -> bool:
     """True if a reader with this clearance may see the text: a reader without compartments sees only text without."""
     return label.level <= clearance.level and label.compartments <= clearance.compartments
 
 
-def _join_optional(one: Mark | None, other: Mark | None) -> Mark | None:
+def _join_optional(one: Sensitivity | None, other: Sensitivity | None) -> Sensitivity | None:
     if one is None or other is None:
         return one or other
     return one | other

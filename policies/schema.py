@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from policies.labels import PRIVATE, Label, Level, Mark
+from policies.labels import PRIVATE, Label, Level, Sensitivity
 from policies.zones import Addresses, Network
 
 Action = Literal["route", "redact", "ask", "deny"]
@@ -76,12 +76,12 @@ def _word(value: str) -> str:
     return value
 
 
-def _mark(value: object) -> Mark:
-    return Mark.parse(_text(value))
+def _sensitivity(value: object) -> Sensitivity:
+    return Sensitivity.parse(_text(value))
 
 
 def _label(value: object) -> Label:
-    return Label(_mark(value))
+    return Label(_sensitivity(value))
 
 
 def _full_label(value: object) -> Label:
@@ -137,7 +137,7 @@ def _listed(value: object) -> object:
 
 
 Amount = Annotated[Decimal, PlainValidator(_amount, json_schema_input_type=str)]
-MarkText = Annotated[Mark, PlainValidator(_mark, json_schema_input_type=str)]
+MarkText = Annotated[Sensitivity, PlainValidator(_sensitivity, json_schema_input_type=str)]
 LabelText = Annotated[Label, PlainValidator(_label, json_schema_input_type=str)]
 FullLabelText = Annotated[Label, PlainValidator(_full_label, json_schema_input_type=str)]
 LevelText = Annotated[Level, PlainValidator(_level, json_schema_input_type=str)]

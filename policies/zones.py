@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from policies.labels import Label, Level, Mark
+from policies.labels import Label, Level, Sensitivity
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -44,7 +44,7 @@ class Zone:
     """A place deployments run at, with the clearance that no rule can raise."""
 
     name: str
-    clearance: Mark
+    clearance: Sensitivity
     addresses: Addresses
     accept_redacted: Level | None = None
 
@@ -57,10 +57,10 @@ class Zone:
         return (
             self.accept_redacted is not None
             and label.redacted.level <= self.accept_redacted
-            and self._covers(Mark(self.clearance.level, label.redacted.compartments))
+            and self._covers(Sensitivity(self.clearance.level, label.redacted.compartments))
         )
 
-    def _covers(self, mark: Mark) -> bool:
+    def _covers(self, mark: Sensitivity) -> bool:
         if mark.level > self.clearance.level:
             return False
         return not self.clearance.compartments or mark.compartments <= self.clearance.compartments

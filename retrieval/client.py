@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import aiohttp
 import msgspec
 
-from policies.labels import Label, Mark
+from policies.labels import Label, Sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -54,7 +54,7 @@ class Scope:
 
     collections: tuple[str, ...] | None
     """None: every collection."""
-    clearance: Mark | None
+    clearance: Sensitivity | None
     """None: every label."""
 
     @classmethod

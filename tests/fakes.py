@@ -11,7 +11,7 @@ from gateway.catalog.deployments import Deployment, Limits, Price
 from gateway.ledger.attempt import attempt
 from gateway.ledger.entries import Hold
 from gateway.wire.lanes import Usage
-from policies.labels import Level, Mark
+from policies.labels import Level, Sensitivity
 from policies.zones import Addresses, Zone
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from gateway.ledger.entries import Settlement
     from policies.labels import Label
 
-DEVICE = Zone("device", Mark(Level.SECRET), Addresses(frozenset({"loopback"})))
-LAN = Zone("lan", Mark(Level.SECRET), Addresses(frozenset({"private"})))
-HOSTED = Zone("hosted", Mark(Level.INTERNAL), Addresses(frozenset({"public"})))
-NEAR_HOSTED = Zone("hosted", Mark(Level.INTERNAL), Addresses(frozenset({"loopback"})))
+DEVICE = Zone("device", Sensitivity(Level.SECRET), Addresses(frozenset({"loopback"})))
+LAN = Zone("lan", Sensitivity(Level.SECRET), Addresses(frozenset({"private"})))
+HOSTED = Zone("hosted", Sensitivity(Level.INTERNAL), Addresses(frozenset({"public"})))
+NEAR_HOSTED = Zone("hosted", Sensitivity(Level.INTERNAL), Addresses(frozenset({"loopback"})))
 """A hosted zone whose hosts stand on loopback, where a test can reach them."""
 
 _PRICE = Price(Decimal(2), Decimal(8), source="test", as_of=date(2026, 11, 1))

@@ -15,17 +15,17 @@ from gateway.db.keys import KeySpec
 from gateway.errors import BadRequest, NotFound
 from gateway.ledger import spend
 from gateway.runtime import Runtime
-from policies.labels import Label, Level, Mark
+from policies.labels import Label, Level, Sensitivity
 
 router = APIRouter()
 
 
-def _mark(text: object) -> Mark:
-    return Mark.parse(str(text))
+def _sensitivity(text: object) -> Sensitivity:
+    return Sensitivity.parse(str(text))
 
 
 def _label(text: object) -> Label | None:
-    return None if text is None else Label(_mark(text))
+    return None if text is None else Label(_sensitivity(text))
 
 
 class KeyCreate(BaseModel):
@@ -35,7 +35,7 @@ class KeyCreate(BaseModel):
 
     name: str
     groups: tuple[str, ...] = ()
-    clearance: Annotated[Mark, BeforeValidator(_mark)] = Mark(Level.PRIVATE)
+    clearance: Annotated[Sensitivity, BeforeValidator(_sensitivity)] = Sensitivity(Level.PRIVATE)
     label: Annotated[Label | None, BeforeValidator(_label)] = None
     collections: tuple[str, ...] = ()
 

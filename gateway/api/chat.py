@@ -13,7 +13,7 @@ from gateway.api.http import ClientLeft, Exchange
 from gateway.chat import answer, request
 from gateway.chat.admit import Call
 from gateway.errors import BadRequest, GatewayError
-from policies.labels import Label, Mark, join
+from policies.labels import Label, Sensitivity, join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +69,6 @@ def label_in(values: Sequence[str]) -> Label | None:
     """Join the `soleira-label` headers: `private`, `private+health`."""
     written = [part for value in values for part in value.split(",") if part.strip()]
     try:
-        return join(Label(Mark.parse(part)) for part in written) if written else None
+        return join(Label(Sensitivity.parse(part)) for part in written) if written else None
     except ValueError as error:
         raise BadRequest(f"the header soleira-label: {error}", param="soleira-label") from None

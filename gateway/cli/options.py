@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from policies.labels import Label, Mark
+from policies.labels import Label, Sensitivity
 
 Data = Annotated[
     Path | None,
@@ -26,10 +26,10 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def mark(text: str) -> Mark:
+def mark(text: str) -> Sensitivity:
     """Read `private+health`, or end with a usage error."""
     try:
-        return Mark.parse(text)
+        return Sensitivity.parse(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from gateway.db.engine import transaction
 from gateway.db.tables import api_keys
 from gateway.errors import BadRequest, Conflict
-from policies.labels import Label, Level, Mark
+from policies.labels import Label, Level, Sensitivity
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
@@ -35,7 +35,7 @@ class KeySpec:
 
     name: str
     groups: tuple[str, ...] = ()
-    clearance: Mark = field(default_factory=lambda: Mark(Level.PRIVATE))
+    clearance: Sensitivity = field(default_factory=lambda: Sensitivity(Level.PRIVATE))
     default_label: Label | None = None
     collections: tuple[str, ...] = ()
 
@@ -58,7 +58,7 @@ class KeyRow:
     digest: str
     prefix: str
     groups: tuple[str, ...]
-    clearance: Mark
+    clearance: Sensitivity
     default_label: Label | None
     collections: tuple[str, ...]
     created_at: datetime
@@ -143,7 +143,7 @@ def _key(row: Row[Any]) -> KeyRow:
         digest=row.digest,
         prefix=row.prefix,
         groups=row.groups,
-        clearance=Mark.parse(row.clearance),
+        clearance=Sensitivity.parse(row.clearance),
         default_label=None if row.default_label is None else Label.parse(row.default_label),
         collections=row.collections,
         created_at=row.created_at,

@@ -9,7 +9,7 @@ import pytest
 from gateway.db import keys
 from gateway.db.engine import open_engine
 from gateway.errors import Conflict, Unavailable
-from policies.labels import Label, Level, Mark
+from policies.labels import Label, Level, Sensitivity
 from tests.gateway.ledger.samples import execute, fresh_ledger, rows, url_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
 ANA = keys.KeySpec(
-    "ana", ("adults",), Mark.parse("private+health"), Label.parse("internal redacted:secret"), ("casa", "saúde")
+    "ana", ("adults",), Sensitivity.parse("private+health"), Label.parse("internal redacted:secret"), ("casa", "saúde")
 )
 
 
@@ -46,7 +46,7 @@ async def test_a_key_reads_private_papers_and_takes_the_packs_label_unless_told_
 
     [row] = await keys.list_keys(engine)
 
-    assert (row.clearance, row.default_label, row.collections) == (Mark(Level.PRIVATE), None, ())
+    assert (row.clearance, row.default_label, row.collections) == (Sensitivity(Level.PRIVATE), None, ())
 
 
 async def test_the_file_does_not_hold_the_key(engine: AsyncEngine, tmp_path: Path) -> None:

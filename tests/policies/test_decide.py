@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from policies.decide import Signals, decide
-from policies.labels import INTERNAL, PRIVATE, PUBLIC, SECRET, Label, Level, Mark
+from policies.labels import INTERNAL, PRIVATE, PUBLIC, SECRET, Label, Level, Sensitivity
 from policies.load import Pack
 
 Load = Callable[..., Pack]
@@ -170,15 +170,15 @@ def test_auto_is_refused_if_rule_and_clearance_have_no_zone_in_common(load: Load
 def test_redacted_text_goes_where_it_is_accepted(load: Load) -> None:
     pack = load(rules=HEAD + OPEN, deployments=HOSTED)
 
-    redacted = Signals(Label(Mark(Level.INTERNAL), Mark(Level.PRIVATE)), model="kimi-k3")
-    too_high = Signals(Label(Mark(Level.INTERNAL), Mark(Level.SECRET)), model="kimi-k3")
+    redacted = Signals(Label(Sensitivity(Level.INTERNAL), Sensitivity(Level.PRIVATE)), model="kimi-k3")
+    too_high = Signals(Label(Sensitivity(Level.INTERNAL), Sensitivity(Level.SECRET)), model="kimi-k3")
 
     assert decide(pack, redacted).zones == ("device", "lan", "hosted")
     assert decide(pack, too_high).code == "label_exceeds_clearance"
 
 
 HEALTH = Label.of(Level.PRIVATE, "health")
-REDACTED = Label(Mark(Level.PUBLIC), Mark(Level.PRIVATE, frozenset({"health"})))
+REDACTED = Label(Sensitivity(Level.PUBLIC), Sensitivity(Level.PRIVATE, frozenset({"health"})))
 
 
 @pytest.mark.parametrize(

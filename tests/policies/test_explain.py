@@ -8,7 +8,7 @@ import pytest
 
 from policies.decide import Signals, decide
 from policies.explain import explain
-from policies.labels import PRIVATE, PUBLIC, SECRET, Label, Level, Mark
+from policies.labels import PRIVATE, PUBLIC, SECRET, Label, Level, Sensitivity
 from policies.load import Pack
 
 Load = Callable[..., Pack]
@@ -85,12 +85,12 @@ def test_the_first_condition_that_fails_is_named(load: Load, signals: Signals, f
         (PRIVATE, "hosted", "its clearance internal is below private"),
         (Label.of(Level.PRIVATE, "work"), "lan", "its clearance private+family does not cover work"),
         (
-            Label(Mark(Level.PUBLIC), Mark(Level.PRIVATE)),
+            Label(Sensitivity(Level.PUBLIC), Sensitivity(Level.PRIVATE)),
             "hosted",
             "accepts redacted private although its clearance is internal",
         ),
         (
-            Label(Mark(Level.PUBLIC), Mark(Level.SECRET)),
+            Label(Sensitivity(Level.PUBLIC), Sensitivity(Level.SECRET)),
             "hosted",
             "its clearance internal is below secret, and it does not accept that redacted",
         ),

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from policies.conditions import All, Any, Condition, Not, Question, Truth
 from policies.decide import Signals, decide
 from policies.explain import explain
-from policies.labels import INTERNAL, PRIVATE, Label, Level, Mark
+from policies.labels import INTERNAL, PRIVATE, Label, Level, Sensitivity
 from policies.pack import Pack, Rule
 from policies.schema import DeploymentSpec
 from policies.zones import Addresses, Zone
 
 NAMES = ["one", "two", "three"]
 compartments = st.frozensets(st.sampled_from(["family", "work"]))
-marks = st.builds(Mark, st.sampled_from(Level), compartments)
+marks = st.builds(Sensitivity, st.sampled_from(Level), compartments)
 labels = st.builds(Label, marks, st.none() | marks)
 anywhere = Addresses(frozenset({"any", "loopback"}))
 
@@ -59,7 +59,10 @@ def spec(model: str, zone: str) -> DeploymentSpec:
 
 
 def pack_of(
-    clearances: tuple[tuple[Mark, Level | None], ...], rules: list[Rule], served: list[tuple[str, str]], built_in: str
+    clearances: tuple[tuple[Sensitivity, Level | None], ...],
+    rules: list[Rule],
+    served: list[tuple[str, str]],
+    built_in: str,
 ) -> Pack:
     zones = {
         name: Zone(name, mark, anywhere, accepted) for name, (mark, accepted) in zip(NAMES, clearances, strict=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.labels import PUBLIC, Label, Level, Mark, join, may_read
+from policies.labels import PUBLIC, Label, Level, Sensitivity, join, may_read
 from policies.zones import Addresses, Zone
 
 compartments = st.frozensets(st.sampled_from(["family", "work", "health"]))
-marks = st.builds(Mark, st.sampled_from(Level), compartments)
+marks = st.builds(Sensitivity, st.sampled_from(Level), compartments)
 labels = st.builds(Label, marks, st.none() | marks)
 zones = st.builds(
     Zone, st.just("zone"), marks, st.just(Addresses(frozenset({"any"}))), st.none() | st.sampled_from(Level)
@@ -98,5 +98,5 @@ def test_redacted_text_above_the_clearance_needs_a_zone_that_accepts_it(zone: Zo
 
 
 @given(marks, labels, labels)
-def test_a_reader_who_may_not_see_a_part_may_not_see_the_whole(clearance: Mark, one: Label, two: Label) -> None:
+def test_a_reader_who_may_not_see_a_part_may_not_see_the_whole(clearance: Sensitivity, one: Label, two: Label) -> None:
     assert may_read(clearance, one | two) == (may_read(clearance, one) and may_read(clearance, two))

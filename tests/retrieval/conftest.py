@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import migrations
-from policies.labels import Mark
+from policies.labels import Sensitivity
 from retrieval import reconcile
 from retrieval.background import Background
 from retrieval.client import FileStatus, IngestRequest, Passage, RetrievalClient, Scope, SearchRequest
@@ -164,4 +164,4 @@ async def client(process: Process) -> AsyncGenerator[RetrievalClient, None]:
 
 
 def reader(*collections: str, clearance: str = "private") -> Scope:
-    return Scope(collections, Mark.parse(clearance))
+    return Scope(collections, Sensitivity.parse(clearance))

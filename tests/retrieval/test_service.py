@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 import migrations
-from policies.labels import Label, Mark
+from policies.labels import Label, Sensitivity
 from retrieval.client import RetrievalClient, RetrievalError, RetrievalNotReady, Scope
 from tests.retrieval.conftest import ALL, Process, reader
 from tests.retrieval.questions import ACROSS_LANGUAGES, BY_NAME, UNRELATED, WITHIN_A_LANGUAGE
@@ -125,7 +125,7 @@ async def test_a_file_is_found_as_soon_as_it_is_told_live_and_never_after_its_de
     path.write_text("A senha do cofre da oficina fica atrás do quadro azul.")
 
     (status,) = [status async for status in client.ingest(path, "oficina", Label.parse("secret"))]
-    owner = Scope(("oficina",), Mark.parse("secret"))
+    owner = Scope(("oficina",), Sensitivity.parse("secret"))
     (found,) = await client.search("Onde fica a senha do cofre?", owner, 5)
 
     assert (status.status, status.path, found.document) == ("live", "nota.txt", status.document)

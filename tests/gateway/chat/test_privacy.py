@@ -15,7 +15,7 @@ import pytest
 from gateway.api.app import create_app
 from gateway.db import decisions
 from gateway.db.keys import KeySpec, create
-from policies.labels import PUBLIC, Label, Level, Mark
+from policies.labels import PUBLIC, Label, Level, Sensitivity
 from tests.gateway.chat.conftest import asking, post
 from tests.gateway.house import ADMIN_KEY, RULES, deployment, house, passage, served
 from tests.wire.sink import recording_sink
@@ -203,7 +203,7 @@ async def test_a_foreign_collection_is_as_if_it_were_not_there(tmp_path: Path, s
 
 async def test_a_search_is_held_to_the_clearance_of_the_key(tmp_path: Path) -> None:
     async with house(tmp_path, passages=[RENT]) as home:
-        clearance = Mark(Level.INTERNAL, frozenset({"work"}))
+        clearance = Sensitivity(Level.INTERNAL, frozenset({"work"}))
         key = await create(home.runtime.engine, KeySpec("guest", clearance=clearance, collections=("papers",)))
 
         await post(home, asking("auto@papers"), key=key)

@@ -17,7 +17,7 @@ from gateway.ledger.entries import Hold, Outcome, Settlement
 from gateway.ledger.price import nano_usd
 from gateway.wire.lanes import Usage
 from migrations import upgrade
-from policies.labels import Level, Mark
+from policies.labels import Level, Sensitivity
 from policies.zones import Addresses, Zone
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 BOOT = Boot("boot-1", "house", 1, "kernel/1", NOON)
 K3 = Price(Decimal("3.00"), Decimal("15.00"), "price page", date(2026, 10, 24), cached=Decimal("0.30"))
-HOSTED = Zone("hosted", Mark(Level.INTERNAL), Addresses(frozenset({"public"})))
+HOSTED = Zone("hosted", Sensitivity(Level.INTERNAL), Addresses(frozenset({"public"})))
 ESTIMATE = Usage(fresh=1000, output=500, estimated=True)
 """At K3's prices 10,500,000 nano-dollars."""
 
