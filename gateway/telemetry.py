@@ -52,7 +52,6 @@ def configure_logging() -> None:
     """Write events as JSON lines to standard error; access logs of the HTTP server are off."""
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _name_the_failure,

@@ -137,7 +137,7 @@ def _listed(value: object) -> object:
 
 
 Amount = Annotated[Decimal, PlainValidator(_amount, json_schema_input_type=str)]
-MarkText = Annotated[Sensitivity, PlainValidator(_sensitivity, json_schema_input_type=str)]
+SensitivityText = Annotated[Sensitivity, PlainValidator(_sensitivity, json_schema_input_type=str)]
 LabelText = Annotated[Label, PlainValidator(_label, json_schema_input_type=str)]
 FullLabelText = Annotated[Label, PlainValidator(_full_label, json_schema_input_type=str)]
 LevelText = Annotated[Level, PlainValidator(_level, json_schema_input_type=str)]
@@ -171,9 +171,9 @@ class Strict(BaseModel):
 class LabelCondition(Strict):
     """What the label must be; a request keeps its level when it is redacted."""
 
-    at_least: MarkText | None = None
-    at_most: MarkText | None = None
-    is_: MarkText | None = Field(None, alias="is")
+    at_least: SensitivityText | None = None
+    at_most: SensitivityText | None = None
+    is_: SensitivityText | None = Field(None, alias="is")
     compartment: Words | None = None
 
     _some = model_validator(mode="after")(_something)
@@ -249,7 +249,7 @@ class RuleEntry(Strict):
 
 
 class ZoneEntry(Strict):
-    clearance: MarkText
+    clearance: SensitivityText
     addresses: AddressList
     accept_redacted: LevelText | None = None
 
