@@ -6,9 +6,11 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,8 +80,12 @@ def first_citation(answer: str) -> dict[str, Any]:
     ("question", "file", "words"),
     [
         ("Quando vence o aluguel?", "contrato-de-aluguel.md", "dia 8"),
-        ("How long is the dishwasher warranty?", "dishwasher-warranty.md", "two years"),
-        ("O seguro da casa cobre enchente?", "home-insurance.txt", "flood"),
+        ("How long are parts and labor covered on the dishwasher?", "dishwasher-warranty.md", "two years"),
+        (
+            "Em quanto tempo um técnico visita a casa para a lava-louças?",
+            "dishwasher-warranty.md",
+            "five business days",
+        ),
     ],
     ids=["pt", "en", "pt on an English paper"],
 )
@@ -171,20 +177,83 @@ async def test_a_deleted_document_never_answers_again(street: Street) -> None:
     assert "jabuticaba" not in gone[1]
 
 
-async def test_the_gateway_is_light_and_its_logs_hold_no_words(street: Street) -> None:
-    await street.ask("kimi-k3", "canario-no-log-7391")
-    process = Path("/proc") / str(street.house.child("gateway.main"))
-    if not process.exists():
-        pytest.skip("this system has no /proc to read memory and libraries from")
+@pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
+async def test_the_demonstration_model_answers_by_name(street: Street, stream: bool) -> None:
+    status, answer = await street.ask("smollm2-135m", "Say hello.", stream=stream)
+
+    assert status == 200
+    assert "smollm2-135m" in answer
+    assert answer.endswith("data: [DONE]\n\n") if stream else json.loads(answer)["usage"]["completion_tokens"] > 0
+
+
+async def test_the_gateway_is_light(street: Street) -> None:
+    process = _process(street.house.child("gateway.main"))
 
     memory_kb = int((process / "status").read_text().split("VmRSS:")[1].split()[0])
     libraries = (process / "maps").read_text()
 
     assert memory_kb <= 150 * 1024
     assert not [name for name in ("torch", "litellm", "qdrant") if name in libraries]
-    logs = b"".join(log.read_bytes() for log in (street.house.data / "logs").iterdir())
-    ledger = b"".join(file.read_bytes() for file in street.house.data.glob("ledger.db*"))
-    assert b"canario-no-log-7391" not in logs + ledger
+
+
+async def test_no_word_of_a_conversation_is_kept(street: Street) -> None:
+    street.hosted.scripts, scripts = (streaming(delta("canario-answer-7392"), finish(), DONE),), street.hosted.scripts
+    status, answer = await street.ask("kimi-k3", "canario-question-7391", stream=True)
+    private, _ = await street.ask("auto@samples", "Quando vence o aluguel? canario-private-7393")
+    street.hosted.scripts = scripts
+    data = street.house.data
+
+    kept = [file for folder in ("logs", "valkey", "run") for file in (data / folder).rglob("*") if file.is_file()]
+    kept += data.glob("ledger.db*")
+
+    assert (status, private) == (200, 200)
+    assert "canario-answer-7392" in answer
+    assert len(kept) >= 5
+    assert [
+        file.name for file in kept if b"canario" in file.read_bytes() or b"dia 8 de cada" in file.read_bytes()
+    ] == []
+
+
+async def test_an_idle_house_has_no_connection_to_outside(street: Street) -> None:
+    children = [street.house.child(name) for name in ("gateway.main", "retrieval.service", "engine_child", "valkey")]
+
+    peers = {peer for pid in (street.house.up.pid, *children) for peer in _peers(_process(pid))}
+
+    assert {peer for peer in peers if not ip_address(peer).is_loopback} == set()
+
+
+def _process(pid: int) -> Path:
+    process = Path("/proc") / str(pid)
+    if not process.exists():
+        pytest.skip("this system has no /proc to read processes from")
+    return process
+
+
+def _peers(process: Path) -> set[str]:
+    """The remote addresses of a process's internet sockets, those that only listen left out."""
+    inodes = {os.readlink(link)[8:-1] for link in (process / "fd").iterdir() if _is_socket(link)}
+    found = set()
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for line in (process / "net" / table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in inodes and int(fields[2].partition(":")[0], 16):
+                found.add(_address(fields[2].partition(":")[0]))
+    return found
+
+
+def _is_socket(link: Path) -> bool:
+    try:
+        return os.readlink(link).startswith("socket:[")
+    except FileNotFoundError:  # closed meanwhile
+        return False
+
+
+def _address(hexadecimal: str) -> str:
+    """The kernel writes each group of four bytes in the machine's order."""
+    groups = [
+        int(hexadecimal[start : start + 8], 16).to_bytes(4, sys.byteorder) for start in range(0, len(hexadecimal), 8)
+    ]
+    return str(ip_address(b"".join(groups)))
 
 
 async def _ready(house: RunningHouse) -> None:
