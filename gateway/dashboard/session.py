@@ -82,11 +82,11 @@ class Sessions:
         self._ended[session.id] = session.until
 
     def token(self, session: Session) -> str:
-        """What forms of this session carry, and no other site can know."""
+        """What the forms of a session carry, and no other site can know."""
         return hmac.digest(self._key, b"form:" + session.id.encode(), "sha256").hex()
 
     def owns(self, session: Session, token: str) -> bool:
-        """True if the token is this session's."""
+        """True if the token belongs to the session."""
         return hmac.compare_digest(self.token(session).encode(), token.encode("utf-8", "replace"))
 
 
