@@ -140,6 +140,7 @@ async def served(app: Any) -> AsyncIterator[str]:
     config = uvicorn.Config(app, lifespan="off", log_level="warning", access_log=False, timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as the servers that the gateway opens have it
     serving = asyncio.create_task(server._serve([listener]))
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
