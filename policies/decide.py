@@ -89,7 +89,7 @@ def _blocked(pack: Pack, signals: Signals, rule: Rule, zones: tuple[str, ...]) -
         return _refused(rule, cleared, "label_exceeds_clearance", _auto_exceeds(signals, rule, cleared))
     served = pack.zones_of(signals.model)
     if served.isdisjoint(cleared):
-        return _refused(rule, cleared, "label_exceeds_clearance", _model_exceeds(signals, rule, served, cleared))
+        return _refused(rule, cleared, "label_exceeds_clearance", _model_exceeds(signals, rule, served, zones))
     if served.isdisjoint(zones):
         return _refused(rule, cleared, "denied_by_rule", _outside_rule(signals, rule, zones))
     return None

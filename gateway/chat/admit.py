@@ -81,7 +81,7 @@ async def admit(runtime: Runtime, call: Call) -> Admission:
         record = replace(record, rule=decision.rule, action=decision.action, zones=decision.zones)
         if decision.code is not None:
             raise _refusal(decision)
-        route = planning.plan(loaded.catalog.deployments, decision, _demand(request, signals))
+        route = planning.plan(loaded.catalog.deployments, decision, _demand(request, signals, passages))
     except errors.GatewayError as error:
         raise Refused(error, replace(record, status=error.status, code=error.code)) from error
     return Admission(call, loaded, record, labelled.label, signals.size, route, passages, language)
@@ -163,8 +163,16 @@ def _signals(runtime: Runtime, call: Call, labelled: Labelled, language: str, pa
     )
 
 
-def _demand(request: ChatRequest, signals: Signals) -> Demand:
-    return Demand(request.model, signals.size, request.max_output, signals.needs, bool(request.collections))
+def _demand(request: ChatRequest, signals: Signals, passages: Sequence[Passage]) -> Demand:
+    from_documents = bool(request.collections)
+    return Demand(
+        request.model,
+        signals.size,
+        request.max_output,
+        signals.needs,
+        has_collections=from_documents,
+        finds_nothing=from_documents and not passages,
+    )
 
 
 _REFUSALS: Mapping[str, type[errors.GatewayError]] = {

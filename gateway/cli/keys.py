@@ -40,7 +40,8 @@ def create(
         created = opened.create_key(spec)
     if as_json:
         return options.print_json(created)
-    typer.echo(f"{created['key']}\n\nThe key of {name!r}, shown this once: it is kept only as a digest.")
+    typer.echo(f"The key of {name!r}, shown this once (it is kept only as a digest):", err=True)
+    typer.echo(created["key"])
 
 
 @keys.command("list")

@@ -15,3 +15,5 @@ class Demand:
     max_output: int | None
     needs: frozenset[str] = frozenset()
     has_collections: bool = False
+    finds_nothing: bool = False
+    """Documents are asked for and none speaks of it."""

@@ -28,6 +28,8 @@ twice the context cannot fit; in between the deployment itself decides."""
 
 def plan(deployments: Sequence[Deployment], decision: Decision, demand: Demand) -> tuple[Deployment, ...]:
     """Return the route, never empty; raises the error that names what is missing."""
+    if demand.finds_nothing and (told := _tellers(deployments, decision)):
+        return told
     asked = [d for d in deployments if _is_asked(d, decision, demand)]
     allowed = [d for d in asked if d.zone.name in decision.zones]
     if not allowed:
@@ -36,6 +38,11 @@ def plan(deployments: Sequence[Deployment], decision: Decision, demand: Demand) 
     if not able:
         raise _lacking(allowed[0], demand) or NoDeployment(_CONNECT_ONE)
     return tuple(rank.ordered(able, decision.prefer, demand))
+
+
+def _tellers(deployments: Sequence[Deployment], decision: Decision) -> tuple[Deployment, ...]:
+    """Who says that nothing was found: the house itself. No model is paid, or told the question, to say so."""
+    return tuple(d for d in deployments if d.engine == QUOTES and d.zone.name in decision.zones)
 
 
 def _is_asked(deployment: Deployment, decision: Decision, demand: Demand) -> bool:

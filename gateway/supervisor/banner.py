@@ -55,7 +55,14 @@ def connecting(pack: Pack, folder: Path, engines: Sequence[LocalEngine]) -> list
     ]
 
 
-def first_question(address: Address, key: str | None) -> list[str]:
+def policy_change(version: str, *, refused: bool) -> str:
+    """What became of an edited pack."""
+    if refused:
+        return f"Policy NOT taken up; {version} stays in force. 'soleira policy check' and 'policy test' say why."
+    return f"Policy taken up: version {version}."
+
+
+def first_question(address: Address, key: str) -> list[str]:
     """A command that answers at once, from the sample documents; with the key itself while it is new."""
     question = {"model": f"auto@{SAMPLES}", "messages": [{"role": "user", "content": _QUESTION}]}
     return [
@@ -63,7 +70,7 @@ def first_question(address: Address, key: str | None) -> list[str]:
         "  Ready. Ask the sample documents something:",
         "",
         f"  curl {address.url}/v1/chat/completions \\",
-        f'    -H "Authorization: Bearer {key or "$SOLEIRA_ADMIN_KEY"}" -H "Content-Type: application/json" \\',
+        f'    -H "Authorization: Bearer {key}" -H "Content-Type: application/json" \\',
         f"    -d '{json.dumps(question, ensure_ascii=False)}'",
         "",
     ]

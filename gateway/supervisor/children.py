@@ -49,6 +49,9 @@ class Pace:
     longest_seconds: float = 30.0
     settled_seconds: float = 60.0
     """A child that ran this long before it ended begins at `first_seconds` again."""
+    stillborn_seconds: float = 5.0
+    stillborn_runs: int = 5
+    """A child whose first runs all ended within that time is given up: it cannot start here."""
 
     def after(self, previous: float | None, lasted: float) -> float:
         """The pause after a run of `lasted` seconds, when the one before was `previous`."""
@@ -62,7 +65,7 @@ class RefusedError(Exception):
 
     def __init__(self, spec: ChildSpec) -> None:
         tail = spec.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:]
-        super().__init__("\n".join([f"{spec.name} cannot start with this configuration:", *tail]))
+        super().__init__("\n".join([f"{spec.name} cannot start here; the end of its log ({spec.log}):", *tail]))
 
 
 class Child:
@@ -103,14 +106,17 @@ class Child:
 
     async def _keep(self) -> None:
         pause: float | None = None
+        runs, longest = 0, 0.0
         while not self._stopping.is_set():
             began = time.monotonic()
             status = await self._run_once()
             if self._stopping.is_set():
                 return
-            if status == REFUSED:
+            lasted = time.monotonic() - began
+            runs, longest = runs + 1, max(longest, lasted)
+            if status == REFUSED or (runs >= self._pace.stillborn_runs and longest < self._pace.stillborn_seconds):
                 raise RefusedError(self.spec)
-            pause = self._pace.after(pause, time.monotonic() - began)
+            pause = self._pace.after(pause, lasted)
             self._say(f"{self.spec.name} {ended(status)}; starting it again in {pause:.1f} s (log: {self.spec.log})")
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from policies.load import Pack
 
 _POLL_SECONDS = 0.2
+_POLICY_SECONDS = 2.0
 _SAMPLE_TRIES = 3
 
 
@@ -70,8 +71,27 @@ async def _welcome(
         say("\n  Getting the search ready and reading the sample documents (about 20 seconds, this once) ...")
         await _read_samples(settings, say)
     await _until(lambda: _answers(address, "/readyz"))
-    for line in banner.first_question(address, key):
+    for line in banner.first_question(address, key or _key_to_show(settings)):
         say(line)
+    await _follow_policy(address, say)
+
+
+async def _follow_policy(address: Address, say: Callable[[str], None]) -> None:
+    """Say what became of each change of the pack, until cancelled: who edits it looks here."""
+    known: tuple[object, object] | None = None
+    while True:
+        state = await probe.read(address.local, address.port, "/healthz")
+        if state is not None:
+            now = (state.get("policy"), state.get("policy_error"))
+            if known is not None and now != known:
+                say(banner.policy_change(str(now[0]), refused=bool(now[1])))
+            known = now
+        await asyncio.sleep(_POLICY_SECONDS)
+
+
+def _key_to_show(settings: Settings) -> str:
+    """What stands for the admin key in a command, once it was shown; a lost one is made anew (docs/settings.md)."""
+    return "$SOLEIRA_ADMIN_KEY" if settings.admin_key is not None else "THE_ADMIN_KEY_OF_YOUR_FIRST_START"
 
 
 async def _answers(address: Address, path: str) -> bool:

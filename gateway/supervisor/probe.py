@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +30,16 @@ async def status(host: str, port: int, path: str) -> int | None:
     """The HTTP status of a GET, or None if nobody answers."""
     answer = await _get(host, port, path)
     return answer[0] if answer else None
+
+
+async def read(host: str, port: int, path: str) -> dict[str, Any] | None:
+    """The JSON object that a GET is answered with; None if nobody answers with one."""
+    answer = await _get(host, port, path)
+    try:
+        value = json.loads(answer[1]) if answer and answer[0] == HTTPStatus.OK else None
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 async def local_engines(ports: Mapping[int, str]) -> list[LocalEngine]:

@@ -108,10 +108,22 @@ async def test_a_refused_configuration_is_not_tried_again(specify: Callable[...,
     said: list[str] = []
     spec = specify(f"import sys; print('the pack is bad'); sys.exit({REFUSED})", "gateway")
 
-    with pytest.raises(RefusedError, match=r"gateway cannot start with this configuration:\nthe pack is bad"):
+    with pytest.raises(RefusedError, match=r"gateway cannot start here; .*\):\nthe pack is bad"):
         await keep([Child(spec, said.append, QUICK)], quiet(), said.append)
 
     assert not [line for line in said if "again" in line]
+
+
+async def test_a_child_that_never_comes_up_is_given_up_with_the_end_of_its_log(
+    specify: Callable[..., ChildSpec],
+) -> None:
+    said: list[str] = []
+    spec = specify("raise ImportError('no greenlet')", "gateway")
+
+    with pytest.raises(RefusedError, match=r"(?s)gateway cannot start here.*no greenlet"):
+        await keep([Child(spec, said.append, QUICK)], quiet(), said.append)
+
+    assert len([line for line in said if "again" in line]) == QUICK.stillborn_runs - 1
 
 
 async def test_a_stale_socket_is_unlinked_before_each_start(specify: Callable[..., ChildSpec], tmp_path: Path) -> None:

@@ -53,7 +53,9 @@ async def test_models_are_listed_with_where_they_run(tmp_path: Path) -> None:
 
 async def test_health_tells_what_is_there(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
-        assert await get(home, "/healthz", key=None) == (200, {"status": "ok"})
+        version = home.runtime.packs.current.pack.version
+        healthy = {"status": "ok", "policy": version, "policy_error": False}
+        assert await get(home, "/healthz", key=None) == (200, healthy)
         status, ready = await get(home, "/readyz", key=None)
 
         assert (status, ready["status"], ready["retrieval"]) == (200, "ready", True)

@@ -427,3 +427,14 @@ async def test_an_odd_answer_is_never_our_failure(tmp_path: Path, odd: dict[str,
                 assert given.status in (200, 502)
             assert (await spend(home.runtime.engine)).held_nano_usd == 0
             assert {record.status for record in await decisions.recent(home.runtime.engine)} <= {200, 502}
+
+
+async def test_that_nothing_was_found_is_said_by_the_house_itself(tmp_path: Path, stream: bool) -> None:
+    async with fake_upstream(told(stream=stream)) as up:
+        async with house(tmp_path, [deployment("gpt", up.url)], passages=[passage("x", collection="other")]) as home:
+            for model in ("gpt@papers", "auto@papers"):
+                given = await post(home, asking(model, "Qual é a capital da França?", stream=stream))
+
+                assert (given.status, given.headers["soleira-zone"]) == (200, "device")
+                assert "Não encontrei nada" in given.text
+            assert up.connections == 0
