@@ -125,3 +125,9 @@ def test_the_pipeline_runs_the_one_check_command() -> None:
 
     assert script[-1] == "exec ./soleira check"
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_no_page_has_a_place_left_to_fill() -> None:
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+
+    assert [page.name for page in pages if "@@" in page.read_text() or "TODO" in page.read_text()] == []

@@ -101,7 +101,7 @@ def test_once_a_model_is_connected_nothing_more_is_advised(connected: Pack) -> N
 
 
 @pytest.mark.parametrize(("key", "shown"), [("sk-new", "sk-new"), ("$SOLEIRA_ADMIN_KEY", "$SOLEIRA_ADMIN_KEY")])
-def test_the_first_question_is_a_whole_command(key: str | None, shown: str) -> None:
+def test_the_first_question_is_a_whole_command(key: str, shown: str) -> None:
     command = "\n".join(banner.first_question(ADDRESS, key)).partition("curl ")[2]
 
     words = shlex.split(command.replace("\\\n", " "))
