@@ -8,7 +8,7 @@ is what the others did. `python -m benchmarks.retrieval` shows the outcome.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from policies.language import detect
@@ -40,6 +40,11 @@ _FAR_BEHIND = 0.4
 _PASSAGE = 0.8
 """How much of what its passage lacks to the best one a sentence lacks too. From 0.8 on as many answers come first as
 can be; without it 16 of 25 instead of 19."""
+_OWN_LANGUAGE = 0.45
+_FOREIGN = 0.6
+"""Where a passage in the question's language scores `_OWN_LANGUAGE`, passages in others count this much of their score:
+who asks in Portuguese what a Portuguese paper answers does not mean the English one. 0.4 to 0.5, with 0.6 to 0.8, let
+the answer come first for 21 of the 25 instead of 19 and for 3 of 6 more instead of 1, and cost one of the nine."""
 _MOST_CANDIDATES = 40
 """A bound on the time that reading takes: the sample questions have at most 27."""
 _FEWEST_WORDS = 3
@@ -66,7 +71,7 @@ async def quote(runtime: Runtime, request: SentencesRequest) -> list[Sentence]:
 
 async def rank(runtime: Runtime, request: SentencesRequest) -> list[Sentence]:
     """The passages' sentences, each with its score, best first."""
-    candidates = await asyncio.to_thread(_candidates, request.passages)
+    candidates = await asyncio.to_thread(_candidates, _preferred(request))
     if not candidates or not request.question.strip():
         return []
     question = await runtime.turns.question(request.question)
@@ -83,6 +88,19 @@ def pick(ranked: Sequence[Sentence], top: int, floor: float) -> list[Sentence]:
     """The first `top` that reach the floor and are not far weaker than the best."""
     least = max(floor, ranked[0].score * _NEAR_BEST) if ranked else floor
     return [sentence for sentence in ranked if sentence.score >= least][:top]
+
+
+def _preferred(request: SentencesRequest) -> list[Excerpt]:
+    """The passages, those in another language than the question's weighed down where its own has something to say."""
+    asked = detect(request.question)
+    foreign = [asked is not None and detect(passage.text) not in (None, asked) for passage in request.passages]
+    own = max((one.score for one, other in zip(request.passages, foreign, strict=True) if not other), default=0.0)
+    if own < _OWN_LANGUAGE:
+        return list(request.passages)
+    return [
+        replace(passage, score=passage.score * _FOREIGN) if other else passage
+        for passage, other in zip(request.passages, foreign, strict=True)
+    ]
 
 
 def _candidates(passages: Sequence[Excerpt]) -> list[_Candidate]:

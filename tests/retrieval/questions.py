@@ -78,3 +78,12 @@ UNRELATED = [
     "What is the wifi password?",
     "Quando é o aniversário da minha mãe?",
 ]
+IN_SHORT = [
+    ("Quanto custa o plano de saúde?", "plano-de-saude.html", "1.290"),
+    ("Quanto é a multa por atraso?", "contrato-de-aluguel.md", "10%"),
+    ("Quanto é o condomínio?", "condominio-comunicado.txt", "685"),
+    ("How long is the dishwasher warranty?", "dishwasher-warranty.md", "two years"),
+    ("Posso ter um cachorro?", "contrato-de-aluguel.md", "animal"),
+    ("Quando vence o aluguel?", "contrato-de-aluguel.md", "dia 8"),
+]
+"""As people ask first, in few words: half of them are answered."""

@@ -17,7 +17,7 @@ import migrations
 from policies.labels import Label, Sensitivity
 from retrieval.client import RetrievalClient, RetrievalError, RetrievalNotReady, Scope
 from tests.retrieval.conftest import ALL, Process, reader
-from tests.retrieval.questions import ACROSS_LANGUAGES, BY_NAME, UNRELATED, WITHIN_A_LANGUAGE
+from tests.retrieval.questions import ACROSS_LANGUAGES, BY_NAME, IN_SHORT, UNRELATED, WITHIN_A_LANGUAGE
 from tests.retrieval.tiny import make_model
 
 if TYPE_CHECKING:
@@ -62,17 +62,27 @@ async def test_quotes_are_verbatim_and_name_their_passage(client: RetrievalClien
 
 
 @pytest.mark.parametrize(
-    ("questions", "expected"), [(WITHIN_A_LANGUAGE, 0.84), (ACROSS_LANGUAGES, 0.75), (BY_NAME, 0.9)]
+    ("questions", "first", "in_three"),
+    [
+        (WITHIN_A_LANGUAGE, 0.84, 0.84),
+        (ACROSS_LANGUAGES, 0.55, 0.66),
+        (BY_NAME, 0.6, 0.9),
+        (IN_SHORT, 0.5, 0.5),
+    ],
+    ids=["within", "across", "by name", "in short"],
 )
 async def test_most_questions_are_answered_by_a_quoted_sentence(
-    client: RetrievalClient, questions: list[tuple[str, str, str]], expected: float
+    client: RetrievalClient, questions: list[tuple[str, str, str]], first: float, in_three: float
 ) -> None:
-    right = 0
+    leading = quoted = 0
     for question, _, words in questions:
         passages = await client.search(question, FAMILY, 5)
-        right += any(words in sentence.text for sentence in await client.sentences(question, passages, 3))
+        said = [words in sentence.text for sentence in await client.sentences(question, passages, 3)]
+        leading += said[:1] == [True]
+        quoted += any(said)
 
-    assert right >= expected * len(questions)
+    assert leading >= first * len(questions)
+    assert quoted >= in_three * len(questions)
 
 
 async def test_a_row_is_quoted_for_what_its_header_says_and_the_header_is_not(client: RetrievalClient) -> None:
