@@ -141,6 +141,11 @@ def default_of(pack: Pack, principal: Principal) -> Label:
     return pack.default_label if principal.default_label is None else principal.default_label
 
 
+def is_ordinary(pack: Pack, principal: Principal, label: Label) -> bool:
+    """True if a text with this label is above neither the caller's default nor the house's: marks hold for all keys."""
+    return label <= default_of(pack, principal) and label <= pack.default_label
+
+
 def _language_in(passages: Sequence[Passage]) -> str | None:
     return passages[0].language if passages else None
 

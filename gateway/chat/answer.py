@@ -15,7 +15,7 @@ import structlog
 
 from gateway.chat import passages as injecting
 from gateway.chat import relay
-from gateway.chat.admit import Admission, Refused, admit, default_of
+from gateway.chat.admit import Admission, Refused, admit, is_ordinary
 from gateway.chat.tap import Tap
 from gateway.errors import GatewayError, Unavailable
 from gateway.ledger.attempt import Attempt, attempt
@@ -75,9 +75,9 @@ class _Answering:
         self._listener = listener
         self._record = admission.record
         self._tap = Tap(admission.prompt_tokens)
-        default = default_of(admission.loaded.pack, admission.call.principal)
-        # An answer has the label of its request: above the key's default, it keeps it later on.
-        self._trail = None if admission.label <= default else Trail(runtime.conversations, admission.label)
+        # An answer has the label of its request: above what is ordinary, it keeps it later on.
+        ordinary = is_ordinary(admission.loaded.pack, admission.call.principal, admission.label)
+        self._trail = None if ordinary else Trail(runtime.conversations, admission.label)
 
     async def run(self) -> None:
         """Answer; the decision's record tells how that ended, also when the client leaves."""
@@ -204,9 +204,10 @@ class _Answering:
 
 async def _remember_request(runtime: Runtime, call: Call) -> None:
     """What was labelled by hand keeps its label where it comes up again without that hand."""
-    if call.asked_label is None or call.asked_label <= default_of(runtime.packs.current.pack, call.principal):
+    label = call.asked_label
+    if label is None or is_ordinary(runtime.packs.current.pack, call.principal, label):
         return
-    await runtime.conversations.remember_messages(call.request.messages, call.asked_label)
+    await runtime.conversations.remember_messages(call.request.messages, label)
 
 
 def _count(metrics: Metrics, record: Attempt) -> None:

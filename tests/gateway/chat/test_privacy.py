@@ -384,3 +384,19 @@ async def test_what_the_house_finds_goes_through_the_detectors_too(tmp_path: Pat
 
         assert refused.code == "label_exceeds_clearance"
         assert hosted.connections == 0
+
+
+async def test_what_a_doctor_is_told_is_known_again_under_any_key(tmp_path: Path) -> None:
+    near = deployment("near", "", zone="device")
+    async with fake_upstream(answer(completion(SAID))) as up, recording_sink() as hosted:
+        async with house(tmp_path, [{**near, "base_url": up.url}, deployment("gpt", hosted.url)]) as home:
+            doctor = await create(
+                home.runtime.engine, KeySpec("doctor", default_label=Label.of(Level.PRIVATE, "health"))
+            )
+            told = await post(home, asking("near", "oi"), key=doctor)
+
+            refused = await post(home, asking("gpt", f"Resuma: {SAID}"))
+
+            assert told.headers["soleira-label"] == "private+health"
+            assert (refused.code, refused.headers["soleira-label"]) == ("label_exceeds_clearance", "private+health")
+            assert hosted.connections == 0
