@@ -115,10 +115,10 @@ def _no_rule(signals: Signals) -> str:
     )
 
 
-def _model_exceeds(signals: Signals, rule: Rule, served: Iterable[str], cleared: tuple[str, ...]) -> str:
+def _model_exceeds(signals: Signals, rule: Rule, served: Iterable[str], zones: tuple[str, ...]) -> str:
     return (
         f"The label {signals.label} exceeds the clearance of {_listed(sorted(served))}, where {signals.model!r} runs "
-        f"(rule {rule.name!r}): ask 'auto' or a model in {_listed(cleared)}, or have the label lowered by approval."
+        f"(rule {rule.name!r}): ask 'auto' or a model in {_listed(zones)}, or have the label lowered by approval."
     )
 
 
