@@ -145,6 +145,48 @@ async def test_a_gateway_killed_in_the_middle_of_a_stream_leaves_nothing_unrecor
     assert again[0] == 200
 
 
+@pytest.mark.parametrize("child", ["retrieval.service", "valkey"])
+async def test_a_stream_does_not_notice_that_another_child_is_killed(street: Street, child: str) -> None:
+    slow = streaming(*(delta(f"{number} ") for number in range(20)), finish(), DONE, pause=0.05)
+    street.hosted.scripts, scripts = (slow,), street.hosted.scripts
+    body = {"model": "kimi-k3", "messages": [{"role": "user", "content": "Conte."}], "stream": True}
+    async with aiohttp.ClientSession() as session, street._post(session, body) as response:
+        await response.content.readuntil(b'"3 "')
+        os.kill(street.house.child(child), signal.SIGKILL)
+        rest = await response.text()
+    street.hosted.scripts = scripts
+    await asyncio.sleep(0.5)
+    await _ready(street.house)
+
+    assert '"19 "' in rest
+    assert rest.endswith("data: [DONE]\n\n")
+    assert (await asyncio.to_thread(street.spent))["held_nano_usd"] == 0
+
+
+async def test_a_stream_of_an_engine_that_is_killed_ends_with_an_error_and_is_settled(street: Street) -> None:
+    question = "Tell me a very long story about a lighthouse, with many details."
+    body = {"model": "smollm2-135m", "messages": [{"role": "user", "content": question}], "stream": True}
+    before = await asyncio.to_thread(street.spent)
+    async with aiohttp.ClientSession() as session, street._post(session, body) as response:
+        await response.content.readuntil(b"data: ")
+        os.kill(street.house.child("engine_child"), signal.SIGKILL)
+        rest = await response.text()
+    after = await asyncio.to_thread(street.spent)
+
+    assert '"code":"upstream_cut"' in rest
+    assert "[DONE]" not in rest
+    assert (after["attempts"], after["held_nano_usd"]) == (before["attempts"] + 1, 0)
+    assert await _answers_again(street, "smollm2-135m")
+
+
+async def _answers_again(street: Street, model: str) -> bool:
+    for _ in range(50):
+        if (await street.ask(model, "Say hello."))[0] == 200:
+            return True
+        await asyncio.sleep(0.2)
+    return False
+
+
 @pytest.mark.parametrize("child", ["retrieval.service", "engine_child", "valkey"])
 async def test_a_killed_child_comes_back(street: Street, child: str) -> None:
     killed = street.house.child(child)
