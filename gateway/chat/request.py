@@ -104,7 +104,9 @@ def read(raw: bytes) -> ChatRequest:
     if "@" in fields.model and not collections:
         raise BadRequest("'model' ends with '@': name a collection, as in 'auto@papers'", param="model")
     # What is split over the parts of a message is read as one by the model, so it is scanned as one too.
-    joined = (("messages", _text(message.content, "")) for message in fields.messages)
+    joined = (
+        ("messages", _text(message.content, "")) for message in fields.messages if isinstance(message.content, list)
+    )
     texts = tuple(body.strings())
     bound = _bound(text for _, text in texts)
     return ChatRequest(body, fields, (*texts, *joined), model.strip(), collections, bound)

@@ -20,7 +20,7 @@ from gateway.privacy.label import Source
 from policies.labels import PUBLIC
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 
     from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -48,8 +48,8 @@ class Conversations:
         self._short = {_short(digest) for digest in known}
         self._unwritten: dict[str, Label] = {}
         """Marks that the ledger did not take: they hold for as long as this process lives."""
-        self._passing: dict[str, Label] = {}
-        """What has gone out of answers that are not at their end: a reader may stop and ask at any moment."""
+        self.under_way: set[Trail] = set()
+        """Answers that are not at their end: a reader may stop one and ask at any moment."""
         self._cleared: OrderedDict[str, None] = OrderedDict()
 
     def clear(self, texts: Iterable[str]) -> None:
@@ -64,12 +64,13 @@ class Conversations:
 
     async def marks_of(self, messages: Sequence[Mapping[str, Any]]) -> list[Source]:
         """The labels that messages of this request are remembered with."""
-        if not self._short and not self._passing:
+        if not self._short and not self.under_way:
             return []
         said = {digest: index for index, message in enumerate(messages) for digest in self._digests(message)}
         found = await self._find(said)
-        for digest in self._passing.keys() & said.keys():
-            found[digest] = found.get(digest, PUBLIC) | self._passing[digest]
+        for trail in self.under_way:
+            for digest in trail.steps & said.keys():
+                found[digest] = found.get(digest, PUBLIC) | trail.label
         sources = {Source(f"messages[{said[digest]}], seen before", label) for digest, label in found.items()}
         return sorted(sources, key=str)
 
@@ -85,15 +86,6 @@ class Conversations:
             log.error("marks_not_written", count=len(new), failure=failure)
             self._unwritten.update(new)
 
-    def passing(self, digest: str, label: Label) -> None:
-        """Know a beginning of an answer until the answer has ended."""
-        self._passing[digest] = self._passing.get(digest, PUBLIC) | label
-
-    def passed(self, digests: Iterable[str]) -> None:
-        """Forget beginnings of an answer that has ended and is marked as what it came to."""
-        for digest in digests:
-            self._passing.pop(digest, None)
-
     async def remember_messages(self, messages: Sequence[Mapping[str, Any]], label: Label) -> None:
         """Mark what was labelled by hand; instructions to the model belong to all conversations alike."""
         said = (message for message in messages if message.get("role") not in ("system", "developer"))
@@ -105,8 +97,9 @@ class Conversations:
         digests: set[str] = set()
         for text in _texts("", message):
             words = words_of(text)
-            if len(words) >= shortest and self.fingerprints.whole(words) not in self._cleared:
-                digests |= self.fingerprints.of(text)
+            whole = self.fingerprints.whole(words)
+            if len(words) >= shortest and whole not in self._cleared:
+                digests |= {whole, *self.fingerprints.parts(text, words)}
         return digests
 
     async def _find(self, digests: Iterable[str]) -> dict[str, Label]:
@@ -122,37 +115,41 @@ class Trail:
 
     def __init__(self, conversations: Conversations, label: Label) -> None:
         self._conversations = conversations
-        self._label = label
+        self.label = label
         self._done: set[str] = set()
         self._read: dict[int, int] = {}
         """For each text up to where its sentences are marked."""
-        self._steps: list[str] = []
+        self._steps: dict[str, None] = {}
+
+    @property
+    def steps(self) -> Set[str]:
         """The whole of what had gone out at each step: a reader may stop at any of them."""
+        return self._steps.keys()
 
     async def follow(self, texts: Sequence[str]) -> None:
         """Mark what the texts have grown by. To be called before it is sent."""
+        self._conversations.under_way.add(self)
         prints = self._conversations.fingerprints
         new: set[str] = set()
         for index, text in enumerate(texts):
             start = self._read.get(index, 0)
-            new |= prints.parts(text[start:])
+            new |= prints.parts(text[start:], words_of(text[start:]))
             self._read[index] = last_sentence_end(text, start)
-            self._steps.append(prints.whole(words_of(text)))
-            self._conversations.passing(self._steps[-1], self._label)
+            self._steps[prints.whole(words_of(text))] = None
         await self._mark(new)
 
     async def end(self, texts: Sequence[str], *, complete: bool) -> None:
         """Mark the texts as a whole, and if they were cut off, wherever the reader may have been."""
         prints = self._conversations.fingerprints
         whole = {digest for text in texts for digest in prints.of(text)}
-        await self._mark(whole if complete else whole.union(self._steps[-_LAST_STEPS:]))
-        self._conversations.passed(self._steps)
+        await self._mark(whole if complete else whole.union([*self._steps][-_LAST_STEPS:]))
+        self._conversations.under_way.discard(self)
 
     async def _mark(self, digests: set[str]) -> None:
         new = digests - self._done
         self._done |= new
         if new:
-            await self._conversations.remember(new, self._label)
+            await self._conversations.remember(new, self.label)
 
 
 def text_in(content: object) -> str:

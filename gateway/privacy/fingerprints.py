@@ -41,17 +41,17 @@ class Fingerprints:
     def of(self, text: str) -> set[str]:
         """All fingerprints of a text."""
         words = words_of(text)
-        return {self.whole(words), *self.parts(text)} if words else set()
+        return {self.whole(words), *self.parts(text, words)} if words else set()
 
     def whole(self, words: Sequence[str]) -> str:
         """The fingerprint of these very words."""
         return blake2b(" ".join(words).encode(), key=self._key, digest_size=_DIGEST_BYTES).hexdigest()
 
-    def parts(self, text: str) -> set[str]:
-        """The fingerprints of a text's sentences and runs."""
+    def parts(self, text: str, words: Sequence[str]) -> set[str]:
+        """The fingerprints of the sentences of a text and of the runs of its words."""
         sentences = (words_of(sentence) for sentence in _SENTENCE_END.split(text))
-        long_enough = {self.whole(words) for words in sentences if len(words) >= _SHORTEST_SENTENCE}
-        return long_enough | set(self._runs(words_of(text)))
+        long_enough = {self.whole(sentence) for sentence in sentences if len(sentence) >= _SHORTEST_SENTENCE}
+        return long_enough | set(self._runs(words))
 
     def _runs(self, words: Sequence[str]) -> Iterator[str]:
         """The least digest of every window of neighbouring runs."""

@@ -66,21 +66,21 @@ class Labelled:
 async def label_of(pack: Pack, content: Content, given: Sequence[Source]) -> Labelled:
     """Join what is known of the request (`given`) with what its text and its other parts show."""
     sources = [*given, *_unscannable(pack, content.body)]
-    if any(_is_encoded(text) for _, text in content.texts):
-        sources.append(Source("unscannable encoded data", pack.unscannable))
     size = sum(len(text) for _, text in content.texts)
     if size > _SCANNED_CHARACTERS:
         sources.append(Source("too large to scan", pack.unscannable))
         return _joined(sources, frozenset())
     try:
         if size > _INLINE_CHARACTERS:
-            found = await asyncio.to_thread(_findings, content.texts, pack.detectors)
+            found, encoded = await asyncio.to_thread(_scan, content.texts, pack.detectors)
         else:
-            found = _findings(content.texts, pack.detectors)
+            found, encoded = _scan(content.texts, pack.detectors)
     except Exception as failure:  # whatever stops a detector, the careful side is taken
         log.error("detectors_failed", failure=failure)
         sources.append(Source("detectors failed", pack.unscannable))
         return _joined(sources, frozenset())
+    if encoded:
+        sources.append(Source("unscannable encoded data", pack.unscannable))
     sources.extend(Source(f"{kind} in {place}", label) for kind, (place, label) in found.items())
     return _joined(sources, frozenset(found))
 
@@ -93,17 +93,19 @@ def _joined(sources: Iterable[Source], findings: frozenset[str]) -> Labelled:
     return Labelled(label, kept, findings)
 
 
-def _findings(texts: Iterable[tuple[str, str]], raises: Mapping[str, Label]) -> dict[str, tuple[str, Label]]:
-    """The kinds that were found, each with the first place it was found at and the label it raises to."""
+def _scan(texts: Iterable[tuple[str, str]], raises: Mapping[str, Label]) -> tuple[dict[str, tuple[str, Label]], bool]:
+    """The kinds that were found, each with its first place and the label it raises to; and whether a text is none."""
     found: dict[str, tuple[str, Label]] = {}
+    encoded = False
     seen: set[str] = set()
     for place, text in texts:
         if len(text) < _SHORTEST_IDENTIFIER or text in seen:
             continue
         seen.add(text)
+        encoded = encoded or _is_encoded(text)
         for kind in detectors.find(text).kinds - found.keys():
             found[kind] = (place, raises.get(kind, PUBLIC))
-    return found
+    return found, encoded
 
 
 def _unscannable(pack: Pack, body: Mapping[str, Any]) -> Iterable[Source]:

@@ -46,7 +46,6 @@ async def site(
 ) -> AsyncIterator[House]:
     """Run a gateway with its page on a free loopback port."""
     settings = make_settings(data, rules, deployments)
-    settings.secret.write_bytes(b"s" * 32)
     retriever = Retriever(list(passages))
     async with open_runtime(settings, retriever, loopback_only=True) as runtime:
         app = create_app(runtime)
