@@ -234,7 +234,7 @@ async def test_private_text_for_a_hosted_model_is_refused_with_the_way_out(owner
     assert answer.status == 403
     assert "This may not go there" in answer.text
     assert "Choose the model “automatic”" in answer.text
-    assert "529" not in answer.text
+    assert "529.982.247" not in answer.text
     badge = (await owner.get(f"/dashboard/decisions/{answer.headers['soleira-decision']}")).text
     assert "Nothing was sent" in badge
     assert "CPF in the text" in badge

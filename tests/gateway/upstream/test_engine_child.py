@@ -78,7 +78,8 @@ def test_it_answers_over_a_stale_socket_with_its_usage(engine: subprocess.Popen[
     usage = read_usage(json.loads(asyncio.run(said_when_ready(socket, body))))
 
     assert usage is not None
-    assert (usage.completion, usage.prompt > 4) == (4, True)
+    # The model is asked for four tokens at most; sampling may end the answer before.
+    assert (1 <= usage.completion <= 4, usage.prompt > 4) == (True, True)
     assert stat.S_IMODE(socket.stat().st_mode) == 0o600
     assert b"canary" not in (socket.parent / "log").read_bytes()
 
