@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import date
 from decimal import Decimal
 from ipaddress import ip_network
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -40,6 +41,8 @@ DetectorKind = Literal[
     "nfe", "ip", "birth_date", "coordinates", "dictionary",
 ]  # fmt: skip
 Language = Literal["pt", "en"]
+Dialect = Literal["kimi_k3"]
+"""A model's own contract, beyond OpenAI's; what it means is in gateway/upstream/dialects."""
 
 ADDRESS_CLASSES = frozenset({"loopback", "private", "public", "any"})
 
@@ -125,6 +128,18 @@ def _currency(value: str) -> str:
     return value
 
 
+def _parameter(value: object) -> Any:
+    """Read a parameter's value as JSON would, for YAML's scalars arrive as text: `1.0`, `true`, `low`, or a map."""
+    if isinstance(value, dict):
+        return {name: _parameter(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_parameter(inner) for inner in value]
+    try:
+        return json.loads(_text(value))
+    except json.JSONDecodeError:
+        return value
+
+
 def _something(model: _M) -> _M:
     if not model.model_fields_set:
         raise ValueError("is empty; leave it out if it should say nothing")
@@ -136,6 +151,7 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+ParameterValue = Annotated[Any, PlainValidator(_parameter, json_schema_input_type=Any)]
 Amount = Annotated[Decimal, PlainValidator(_amount, json_schema_input_type=str)]
 SensitivityText = Annotated[Sensitivity, PlainValidator(_sensitivity, json_schema_input_type=str)]
 LabelText = Annotated[Label, PlainValidator(_label, json_schema_input_type=str)]
@@ -334,6 +350,44 @@ class LimitsEntry(Strict):
     total: Seconds | None = None
 
 
+class ParameterRules(Strict):
+    """What of a request's parameters changes on its way to one deployment; everything else passes untouched."""
+
+    strip: Words = ()
+    """Parameters that the deployment refuses; the client is told which were left out (`soleira-dropped-params`)."""
+    rename: dict[Word, Word] = Field(default_factory=dict)
+    """Parameters that the deployment knows by another name: `max_tokens: max_completion_tokens`."""
+    defaults: dict[Word, ParameterValue] = Field(default_factory=dict)
+    """Values for what the client left out."""
+    effort: dict[Word, Word] = Field(default_factory=dict)
+    """What a `reasoning_effort` is called here: `medium: high`; one that is not named passes."""
+
+
+class Replies(Strict):
+    """What holds where a reply names another model than the one that was asked; it is flagged in any case."""
+
+    accept: Names = ()
+    """Other names of the very model that was asked: versions, paths of weights."""
+    price: TokenPrice | None = None
+    """What a reply by any other model costs. Left out: what the deployment costs."""
+
+
+class Wake(Strict):
+    """How a sleeping deployment is woken, and how long that may take."""
+
+    command: Annotated[tuple[str, ...], BeforeValidator(_listed), Field(min_length=1)] | None = None
+    """A program with its arguments, run on this machine without a shell."""
+    url: str | None = None
+    """An address in the deployment's own zone that is sent an empty POST."""
+    seconds: Seconds = 300.0
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("should name either command or url")
+        return self
+
+
 class DeploymentBase(Strict):
     name: ModelName
     model: ModelName
@@ -349,6 +403,29 @@ class DeploymentBase(Strict):
     capabilities: Annotated[tuple[Capability, ...], BeforeValidator(_listed)] = ()
     operator: Operator | None = None
     limits: LimitsEntry = LimitsEntry()
+    dialect: Dialect | None = None
+    parameters: ParameterRules = ParameterRules()
+    """Wins over what the dialect says."""
+    reasoning_history: Literal["keep", "drop"] | None = None
+    """Whether thoughts of earlier turns are sent. Left out: kept, unless the capabilities leave out `reasoning`."""
+    check_tool_arguments: bool | None = None
+    """Whether arguments are held against the tool's schema, and asked for once more while nothing was sent. Left out:
+    as the dialect says, else no."""
+    cache_salt: bool | None = None
+    """Whether the prefix cache is kept apart by caller. Left out: on engines that know `cache_salt` (vllm)."""
+    replies: Replies = Replies()
+    slots: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Requests it answers at once; more wait in a queue here. Left out: what a probe reads, else no limit."""
+    queue: Annotated[int, Field(ge=0, le=10_000)] = 64
+    """Requests that may wait for a slot; more go on to the next deployment."""
+    queue_seconds: Seconds = 120.0
+    wake: Wake | None = None
+    weights: Name | None = None
+    """The weights that are served, as their publisher names them."""
+    as_of: date | None = None
+    """When this entry was held against its source."""
+    retires_on: date | None = None
+    """The day its operator takes the model away."""
 
 
 class DeploymentEntry(DeploymentBase):

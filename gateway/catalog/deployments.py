@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import date
 
+    from policies.schema import Dialect
     from policies.zones import Zone
 
 
@@ -39,6 +41,43 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameters:
+    """What of a request's parameters changes on its way to a deployment, as the pack says; its dialect adds to it."""
+
+    strip: frozenset[str] = frozenset()
+    rename: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    effort: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """What holds where a reply names another model than the one that was asked."""
+
+    accept: frozenset[str] = frozenset()
+    price: Price | None = None
+    """None: what the deployment costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """How a sleeping deployment is woken: a command or a URL, and the seconds that may take."""
+
+    command: tuple[str, ...] | None
+    url: str | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """How many requests a deployment answers at once (None: no limit), and how many may wait for how long."""
+
+    slots: int | None = None
+    waiting: int = 64
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """One callable model at one place; several may serve one model name."""
 
@@ -58,6 +97,16 @@ class Deployment:
     capabilities: frozenset[str] | None = None
     """What it can do; None: nobody stated it, so nothing is held against it."""
     limits: Limits = Limits()
+    dialect: Dialect | None = None
+    parameters: Parameters = Parameters()
+    keeps_reasoning: bool = True
+    """Thoughts of earlier turns are sent to it."""
+    check_tool_arguments: bool | None = None
+    """None: as the dialect says."""
+    cache_salt: bool = False
+    replies: Replies = Replies()
+    queue: Queue = Queue()
+    wake: Wake | None = None
     listed: bool = True
     """Shown by /v1/models."""
     builtin: bool = False
@@ -67,3 +116,7 @@ class Deployment:
 
     def serves(self, model: str) -> bool:
         return model == self.model or model in self.aliases
+
+    def offers(self, endpoint: str) -> bool:
+        """True if it has the endpoint itself. A chat is what everybody offers who states nothing else."""
+        return endpoint == "chat" if self.capabilities is None else endpoint in self.capabilities

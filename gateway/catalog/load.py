@@ -8,14 +8,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.catalog.deployments import Deployment, Limits, Price
+from gateway.catalog.deployments import Deployment, Limits, Parameters, Price, Queue, Replies, Wake
 from policies.pack import QUOTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from policies.load import Pack
-    from policies.schema import DeploymentSpec, KeySource, LimitsEntry, TokenPrice
+    from policies.schema import DeploymentSpec, KeySource, LimitsEntry, ParameterRules, TokenPrice
 
 DEMONSTRATION = "smollm2-135m"
 
@@ -24,6 +24,11 @@ _FREE = Price(Decimal(0), Decimal(0), source="this machine, already paid for", a
 
 # Their wire formats are translated in a process of their own, which does not exist yet.
 _NOT_YET = frozenset({"anthropic", "litellm"})
+
+
+_NO_CHAT = frozenset({"embeddings", "rerank"})
+_SALTED = frozenset({"vllm"})
+"""Engines whose prefix cache can be kept apart by caller (vLLM's `cache_salt`)."""
 
 
 class CatalogError(Exception):
@@ -75,9 +80,35 @@ def _deployment(spec: DeploymentSpec, pack: Pack, environment: Mapping[str, str]
         grade=spec.grade,
         context=spec.context,
         max_output=spec.max_output,
-        capabilities=frozenset((*spec.capabilities, "chat")) if spec.capabilities else None,
+        capabilities=_capabilities(spec),
         limits=_limits(spec.limits),
+        dialect=spec.dialect,
+        parameters=_parameters(spec.parameters),
+        keeps_reasoning=_keeps_reasoning(spec),
+        check_tool_arguments=spec.check_tool_arguments,
+        cache_salt=spec.engine in _SALTED if spec.cache_salt is None else spec.cache_salt,
+        replies=Replies(frozenset(spec.replies.accept), _price(spec.replies.price) if spec.replies.price else None),
+        queue=Queue(spec.slots, spec.queue, spec.queue_seconds),
+        wake=Wake(spec.wake.command, spec.wake.url, spec.wake.seconds) if spec.wake else None,
     )
+
+
+def _capabilities(spec: DeploymentSpec) -> frozenset[str] | None:
+    """What the pack states; a chat is assumed, unless all that is stated are endpoints of another kind."""
+    if not spec.capabilities:
+        return None
+    stated = frozenset(spec.capabilities)
+    return stated if stated <= _NO_CHAT else stated | {"chat"}
+
+
+def _keeps_reasoning(spec: DeploymentSpec) -> bool:
+    if spec.reasoning_history is not None:
+        return spec.reasoning_history == "keep"
+    return not spec.capabilities or "reasoning" in spec.capabilities
+
+
+def _parameters(spec: ParameterRules) -> Parameters:
+    return Parameters(frozenset(spec.strip), spec.rename, spec.defaults, spec.effort)
 
 
 def _price(spec: TokenPrice) -> Price:
