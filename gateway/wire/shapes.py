@@ -1,0 +1,93 @@
+"""How endpoints differ on the wire: translation to a chat completion, rendering from one, and an upstream's own shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gateway.wire.lanes import Usage
+
+
+class Shape(Protocol):
+    """How one endpoint of an upstream answers, whole or event by event."""
+
+    @property
+    def path(self) -> str:
+        """The endpoint below a base URL: `/chat/completions`."""
+        ...
+
+    def is_answer(self, payload: Mapping[str, Any]) -> bool:
+        """True if a whole answer, given with status 200, can be one."""
+        ...
+
+    def error(self, payload: Mapping[str, Any]) -> object | None:
+        """The error that stands inside a success; None if there is none."""
+        ...
+
+    def heard(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The same as a chat completion or one of its chunks would say it, usage included; empty if it says nothing."""
+        ...
+
+    def rename(self, payload: dict[str, Any], model: str) -> bool:
+        """Put the name that the client asked for where the upstream's stands; True if that changed something."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A request of another endpoint as a chat completion."""
+
+    chat: dict[str, Any]
+    native_only: str | None = None
+    """What a chat completion cannot carry, named for the client: `tools[0]: 'web_search'`. None: nothing."""
+
+
+class Rendering(Protocol):
+    """Says one chat answer in the form of another endpoint.
+
+    The answer is normalised: thoughts stand in `reasoning_content`, tool calls have their own `index` and `id` and their
+    arguments as text, and usage comes apart.
+    """
+
+    def whole(self, answer: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
+        """The answer to a request that asked for no stream."""
+        ...
+
+    def chunk(self, chunk: Mapping[str, Any]) -> bytes:
+        """The events that one chunk becomes, possibly none."""
+        ...
+
+    def end(self, usage: Usage) -> bytes:
+        """The events that close a complete answer."""
+        ...
+
+    def failed(self, error: Mapping[str, Any]) -> bytes:
+        """The events that end an answer which cannot be completed; `error` has message, type, param and code."""
+        ...
+
+
+class ChatShape:
+    """`/chat/completions`."""
+
+    path = "/chat/completions"
+
+    def is_answer(self, payload: Mapping[str, Any]) -> bool:
+        return isinstance(payload.get("choices"), list)
+
+    def error(self, payload: Mapping[str, Any]) -> object | None:
+        return None if payload.get("choices") else payload.get("error") or None
+
+    def heard(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        return payload
+
+    def rename(self, payload: dict[str, Any], model: str) -> bool:
+        if payload.get("model") == model:
+            return False
+        payload["model"] = model
+        return True
+
+
+CHAT = ChatShape()
