@@ -111,8 +111,6 @@ def pack_warnings(rules: RulesFile, deployments: DeploymentsFile, tests: int) ->
     served = {*_served(deployments), QUOTES, AUTO}
     for rule in rules.rules:
         yield from (f"rule {rule.name!r}: {words}" for words in _rule_warnings(rule.when, served))
-        if rule.route is not None and rule.route.spill is not None:
-            yield f"rule {rule.name!r}: `spill` is read but not yet followed"
     for name, zone in rules.zones.items():
         if zone.clearance.level >= Level.PRIVATE and not zone.addresses.classes.isdisjoint({"public", "any"}):
             yield f"zone {name!r}: {zone.clearance} texts may go to public addresses"

@@ -32,6 +32,8 @@ class Decision:
     models: tuple[str, ...] | None = None
     at_least: int | None = None
     prefer: Prefer = "cheapest"
+    spill_above: int | None = None
+    """A deployment that has more requests waiting than this comes behind the others; None: requests wait."""
 
 
 def decide(pack: Pack, signals: Signals) -> Decision:
@@ -63,6 +65,7 @@ def _allowed(rule: Rule, zones: tuple[str, ...], cleared: tuple[str, ...]) -> De
         models=rule.models,
         at_least=rule.at_least,
         prefer=rule.prefer,
+        spill_above=rule.spill_above,
     )
 
 

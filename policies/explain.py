@@ -101,4 +101,6 @@ def _decision_lines(decision: Decision) -> list[str]:
         lines.append(f"grade at least: {decision.at_least}")
     if decision.code is None:
         lines.append(f"prefer: {decision.prefer}")
+    if decision.spill_above is not None:
+        lines.append(f"spill: past a deployment where more than {decision.spill_above} wait")
     return [*lines, decision.reason]

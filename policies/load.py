@@ -62,6 +62,7 @@ def load_pack(folder: Path) -> Pack:
         collections=_collections(files.collections.value),
         loopback_zone=next(zone for zone in zones.values() if checks.on_this_machine(zone.addresses)),
         max_output=rules.max_output,
+        keep_alive=rules.keep_alive,
         tests=_tests(files.tests),
         warnings=tuple(checks.pack_warnings(rules, files.deployments.value, len(files.tests.value.root))),
     )
@@ -182,6 +183,7 @@ def _rule(line: int | None, entry: RuleEntry) -> Rule:
         models=route.models,
         at_least=route.at_least,
         prefer=route.prefer,
+        spill_above=None if route.spill is None else route.spill.waiting_above,
         reason=entry.reason,
     )
 

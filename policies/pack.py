@@ -32,6 +32,7 @@ class Rule:
     models: tuple[str, ...] | None = None
     at_least: int | None = None
     prefer: Prefer = "cheapest"
+    spill_above: int | None = None
     reason: str | None = None
 
 
@@ -66,6 +67,8 @@ class Pack:
     collections: Mapping[str, CollectionSpec]
     loopback_zone: Zone
     max_output: int
+    keep_alive: float = 15.0
+    """Seconds of silence after which a stream carries a comment."""
     tests: tuple[PackTest, ...] = ()
     warnings: tuple[str, ...] = ()
     builtin: Mapping[str, str] = field(default_factory=dict)

@@ -274,6 +274,8 @@ class RulesFile(Strict):
     default_label: LabelText
     unscannable: LabelText = PRIVATE
     max_output: Annotated[int, Field(ge=1)] = 4096
+    keep_alive: Seconds = 15.0
+    """After so many seconds of silence a stream carries a comment, so that nobody takes it for dead."""
     zones: Annotated[dict[Word, ZoneEntry], Field(min_length=1)]
     detectors: dict[DetectorKind, LabelText] = Field(default_factory=dict)
     rules: tuple[RuleEntry, ...]

@@ -121,6 +121,29 @@ def test_what_a_rule_prefers_does_not_bind_a_named_model(load: Load) -> None:
     assert decide(pack, Signals(INTERNAL, model="kimi-k3")).code is None
 
 
+@pytest.mark.parametrize("model", ["auto", "kimi-k3"])
+def test_a_busy_deployment_is_left_where_the_rule_says_so(load: Load, model: str) -> None:
+    pack = load(rules=HEAD + "  - name: spills\n    route: {spill: {waiting_above: 0}}\n", deployments=HOSTED)
+
+    assert decide(pack, Signals(INTERNAL, model=model)).spill_above == 0
+    assert decide(load(rules=HEAD + OPEN, deployments=HOSTED), Signals(INTERNAL, model=model)).spill_above is None
+
+
+def test_spilling_opens_no_zone(load: Load) -> None:
+    pack = load(rules=HEAD + "  - name: spills\n    route: {zones: [device, lan], spill: {waiting_above: 0}}\n")
+
+    assert decide(pack, Signals(INTERNAL)).zones == ("device", "lan")
+    assert decide(pack, Signals(SECRET)).zones == ("device",)
+
+
+def test_a_refusal_has_nothing_to_spill(load: Load) -> None:
+    pack = load(rules=HEAD + "  - name: spills\n    route: {spill: {waiting_above: 3}}\n", deployments=HOSTED)
+
+    decision = decide(pack, Signals(PRIVATE, model="kimi-k3"))
+
+    assert (decision.code, decision.spill_above) == ("label_exceeds_clearance", None)
+
+
 def test_an_unknown_model_is_not_found(load: Load) -> None:
     decision = decide(load(rules=HEAD + OPEN), Signals(PUBLIC, model="gpt-9"))
 

@@ -59,6 +59,17 @@ Decision
     )
 
 
+@pytest.mark.parametrize("waiting", [0, 8])
+def test_an_explanation_says_when_a_busy_deployment_is_left(load: Load, waiting: int) -> None:
+    rules = RULES.replace("at_least: 2", f"at_least: 2, spill: {{waiting_above: {waiting}}}")
+
+    spilling = explain(load(rules=rules, deployments="deployments: []"), Signals(PUBLIC))
+    waits = explain(load(rules=RULES, deployments="deployments: []"), Signals(PUBLIC))
+
+    assert f"  spill: past a deployment where more than {waiting} wait\n" in spilling.as_text()
+    assert "spill" not in waits.as_text()
+
+
 @pytest.mark.parametrize(
     ("signals", "failed"),
     [

@@ -395,14 +395,25 @@ def test_encrypted_or_local_deployments_need_no_warning(load: Load) -> None:
 
 
 def test_a_rule_about_a_model_nobody_serves_loads_with_a_warning(load: Load) -> None:
-    rules = RULES.replace(
-        "route: {prefer: cheapest}", "when: {not: {any: [{model: gpt}]}}\n    route: {spill: {waiting_above: 8}}"
-    )
+    rules = RULES.replace("route: {prefer: cheapest}", "when: {not: {any: [{model: gpt}]}}")
 
-    warnings = load(rules=rules).warnings
+    assert "rule 'all': no deployment serves the model 'gpt'" in load(rules=rules).warnings
 
-    assert "rule 'all': no deployment serves the model 'gpt'" in warnings
-    assert any("`spill` is read but not yet followed" in warning for warning in warnings)
+
+@pytest.mark.parametrize(("route", "spill_above"), [("{spill: {waiting_above: 8}}", 8), ("{prefer: best}", None)])
+def test_a_rule_says_when_requests_move_on_or_wait(load: Load, route: str, spill_above: int | None) -> None:
+    pack = load(rules=RULES.replace("{prefer: cheapest}", route))
+
+    assert [rule.spill_above for rule in pack.rules] == [spill_above]
+    assert not any("spill" in warning for warning in pack.warnings)
+
+
+@pytest.mark.parametrize("spill", ["{waiting_above: -1}", "{waiting_above: many}", "{}", "8", "{waiting: 8}"])
+def test_a_spill_that_says_no_number_is_refused(refused: Refused, spill: str) -> None:
+    problems = refused(rules=RULES.replace("prefer: cheapest", f"spill: {spill}"), deployments="deployments: []\n")
+
+    assert problems
+    assert all(problem.key.startswith("rules[0].route.spill") and problem.line == 8 for problem in problems)
 
 
 def test_a_second_price_of_one_model_is_refused(refused: Refused) -> None:
