@@ -1,0 +1,166 @@
+"""Translates the input items of a response to the messages of a chat completion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gateway.errors import BadRequest, UnsupportedParameter
+from gateway.wire.responses import members
+from gateway.wire.responses.parts import content_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gateway.wire.responses.parts import Content
+    from gateway.wire.responses.schema import ResponsesRequest
+
+_ROLES = {"user": "user", "system": "system", "developer": "system", "assistant": "assistant"}
+"""A developer is a system under a newer name; several chat templates of open models drop a role they do not know."""
+
+_NATIVE_ITEMS = frozenset(
+    """
+    additional_tools apply_patch_call apply_patch_call_output code_interpreter_call compaction compaction_trigger
+    computer_call computer_call_output custom_tool_call custom_tool_call_output file_search_call image_generation_call
+    local_shell_call local_shell_call_output mcp_approval_request mcp_approval_response mcp_call mcp_list_tools program
+    program_output shell_call shell_call_output tool_search_call tool_search_output web_search_call
+    """.split()
+)
+"""Types of items that only an endpoint `/responses` has."""
+
+
+def messages_of(fields: ResponsesRequest, beyond: list[str]) -> list[dict[str, Any]]:
+    """The instructions and the input as messages; items that no message can carry are named in `beyond`."""
+    if not fields.input:
+        raise BadRequest("'input' is missing or empty: send a text or items", param="input")
+    conversation = _Conversation()
+    if fields.instructions:
+        conversation.say({"role": "system", "content": fields.instructions})
+    if isinstance(fields.input, str):
+        conversation.say({"role": "user", "content": fields.input})
+        return conversation.messages
+    for index, item in enumerate(fields.input):
+        _add(conversation, item, f"input[{index}]", beyond)
+    conversation.end_turn()
+    return conversation.messages
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What the assistant thought, said and called in one go: one message."""
+
+    thoughts: list[str]
+    content: Content | None = None
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    def message(self) -> dict[str, Any]:
+        content = "" if self.content is None and not self.calls else self.content
+        message: dict[str, Any] = {"role": "assistant", "content": content}
+        if thoughts := "".join(self.thoughts):
+            message["reasoning_content"] = thoughts
+        if self.calls:
+            message["tool_calls"] = self.calls
+        return message
+
+
+class _Conversation:
+    """Gathers items into messages: thoughts, text and calls that follow each other are one message of the assistant.
+
+    Models that think between their tool calls want exactly that message back.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self._turn: _Turn | None = None
+        self._thoughts: list[str] = []
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Add a message of anyone but the assistant."""
+        self.end_turn()
+        self.messages.append(message)
+
+    def think(self, thoughts: str) -> None:
+        """Keep thoughts until it is seen what they belong to."""
+        self._thoughts.append(thoughts)
+
+    def answer(self, content: Content) -> None:
+        """Add a text; a second one begins a message of its own, with the thoughts that came before it."""
+        if self._turn is not None and self._turn.content is not None:
+            self.messages.append(self._turn.message())
+            self._turn = None
+        self._now().content = content
+
+    def call(self, call: dict[str, Any]) -> None:
+        """Add a tool call."""
+        self._now().calls.append(call)
+
+    def end_turn(self) -> None:
+        """Close the assistant's message, thoughts without an answer included."""
+        if self._turn is not None or self._thoughts:
+            self.messages.append(self._now().message())
+        self._turn = None
+
+    def _now(self) -> _Turn:
+        self._turn = self._turn or _Turn([])
+        self._turn.thoughts += self._thoughts
+        self._thoughts = []
+        return self._turn
+
+
+def _add(conversation: _Conversation, item: Mapping[str, Any], place: str, beyond: list[str]) -> None:
+    kind = item.get("type")
+    if kind is None:
+        kind = "message" if "role" in item else "item_reference"
+    if kind == "message":
+        _add_message(conversation, item, place, beyond)
+    elif kind == "reasoning":
+        _add_thoughts(conversation, item, place, beyond)
+    elif kind == "function_call":
+        conversation.call(_call(item, place, beyond))
+    elif kind == "function_call_output":
+        conversation.say(_result(item, place, beyond))
+    elif kind == "item_reference":
+        raise UnsupportedParameter(
+            f"{place} refers to a stored item: nothing is stored, send the item itself", param=place
+        )
+    else:
+        beyond.append(members.shown(place, kind, _NATIVE_ITEMS))
+
+
+def _add_message(conversation: _Conversation, item: Mapping[str, Any], place: str, beyond: list[str]) -> None:
+    role = _ROLES.get(members.text(item, "role", place))
+    if role is None:
+        raise BadRequest(f"{place}.role must be one of {', '.join(_ROLES)}", param=f"{place}.role")
+    content = content_of(item.get("content"), f"{place}.content", beyond)
+    if role == "assistant":
+        conversation.answer(content)
+    else:
+        conversation.say({"role": role, "content": content})
+
+
+def _add_thoughts(conversation: _Conversation, item: Mapping[str, Any], place: str, beyond: list[str]) -> None:
+    """Thoughts are sent back as they came; where there are only summaries of them, those are what is known."""
+    thoughts = "".join(_texts(item.get("content"), f"{place}.content"))
+    if not thoughts and item.get("encrypted_content") is not None:
+        beyond.append(f"{place}.encrypted_content")
+    if thoughts := thoughts or "\n\n".join(_texts(item.get("summary"), f"{place}.summary")):
+        conversation.think(thoughts)
+
+
+def _texts(parts: object, place: str) -> list[str]:
+    said = [] if parts is None else members.objects(parts, place)
+    return [members.text(part, "text", f"{place}[{index}]") for index, part in enumerate(said)]
+
+
+def _call(item: Mapping[str, Any], place: str, beyond: list[str]) -> dict[str, Any]:
+    """A call; its arguments are sent back as the model wrote them, even where they are no JSON."""
+    if item.get("namespace") is not None:
+        beyond.append(f"{place}.namespace")
+    function = {"name": members.name(item, "name", place), "arguments": members.text(item, "arguments", place)}
+    return {"id": members.name(item, "call_id", place), "type": "function", "function": function}
+
+
+def _result(item: Mapping[str, Any], place: str, beyond: list[str]) -> dict[str, Any]:
+    call_id = members.name(item, "call_id", place)
+    content = content_of(item.get("output"), f"{place}.output", beyond)
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
