@@ -1,4 +1,4 @@
-"""How endpoints differ on the wire: translation to a chat completion, rendering from one, and an upstream's own shape."""
+"""How endpoints differ on the wire: translation to a chat completion, rendering from one, an upstream's own shape."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Translated:
 class Rendering(Protocol):
     """Says one chat answer in the form of another endpoint.
 
-    The answer is normalised: thoughts stand in `reasoning_content`, tool calls have their own `index` and `id` and their
-    arguments as text, and usage comes apart.
+    The answer is normalised: thoughts stand in `reasoning_content`, tool calls have an `index` and an `id` of their own
+    and arguments as text, and usage comes apart.
     """
 
     def whole(self, answer: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
