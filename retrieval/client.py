@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
+from io import BytesIO
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import aiohttp
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
+TextKind = Literal["query", "document"]
+"""What a text is embedded as: something asked or compared, or something to be found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,46 @@ class DeleteRequest:
     scope: Scope
 
 
+@dataclass(frozen=True, slots=True)
+class EmbedRequest:
+    texts: tuple[str, ...]
+    kind: TextKind
+    dimensions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors of length 1 in the order of the texts, and how many tokens the texts had."""
+
+    vectors: list[list[float]]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class RerankRequest:
+    query: str
+    documents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The cosine of each document with the query, in the order of the documents, and how many tokens all had."""
+
+    scores: list[float]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the embedding model cannot do what was asked: `size` is what it would take, `limit` what it can."""
+
+    reason: Literal["too_long", "dimensions"]
+    index: int | None
+    """Of the text or document that is too long; None: the query."""
+    size: int
+    limit: int
+
+
 class RetrievalError(Exception):
     """The retrieval process refused, failed, or is not there."""
 
@@ -151,6 +194,14 @@ class RetrievalNotReady(RetrievalError):
     def __init__(self, message: str, retry_after: int) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class RetrievalRefused(RetrievalError):
+    """The embedding model cannot do what was asked, now or later."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
 
 
 class RetrievalClient:
@@ -176,6 +227,14 @@ class RetrievalClient:
         """The sentences of the passages that answer the question best; empty if none is near enough."""
         excerpts = tuple(Excerpt(passage.text, passage.anchor.heading, passage.score) for passage in passages)
         return await self._call("POST", "/sentences", SentencesRequest(question, excerpts, top), list[Sentence])
+
+    async def embed(self, texts: Sequence[str], kind: TextKind, dimensions: int | None = None) -> Embedded:
+        """The vectors of the texts; RetrievalRefused if one is too long, or if vectors cannot have those dimensions."""
+        return await self._call("POST", "/embed", EmbedRequest(tuple(texts), kind, dimensions), Embedded)
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Ranked:
+        """How near each document is to the query; RetrievalRefused if one of them is too long."""
+        return await self._call("POST", "/rerank", RerankRequest(query, tuple(documents)), Ranked)
 
     async def ingest(self, path: Path, collection: str, label: Label | None = None) -> AsyncIterator[FileStatus]:
         """Take in a file or a folder; each file's outcome comes as soon as it is searchable or has failed.
@@ -214,7 +273,8 @@ class RetrievalClient:
         return self._session
 
     async def _call(self, method: str, path: str, request: object, answer: type[T]) -> T:
-        body = None if request is None else msgspec.json.encode(request)
+        # As a file, a body of many megabytes goes out piece by piece.
+        body = None if request is None else BytesIO(msgspec.json.encode(request))
         try:
             async with self._open().request(method, path, data=body) as response:
                 content = await response.read()
@@ -241,6 +301,8 @@ def _ingest_request(path: Path, collection: str, label: Label | None) -> IngestR
 def _check(response: aiohttp.ClientResponse, content: bytes) -> None:
     if response.status == HTTPStatus.OK:
         return
+    if response.status == HTTPStatus.UNPROCESSABLE_ENTITY and response.content_type == "application/json":
+        raise RetrievalRefused(msgspec.json.decode(content, type=Refusal))
     message = content.decode("utf-8", "replace")
     if response.status == HTTPStatus.SERVICE_UNAVAILABLE:
         raise RetrievalNotReady(message, int(response.headers.get("Retry-After", "2")))

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import structlog
@@ -15,7 +15,16 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from policies.problems import PackError
-from retrieval.client import DeleteRequest, IngestRequest, Scope, SearchRequest, SentencesRequest
+from retrieval.client import (
+    DeleteRequest,
+    EmbedRequest,
+    IngestRequest,
+    RerankRequest,
+    Scope,
+    SearchRequest,
+    SentencesRequest,
+)
+from retrieval.embeddings import Refused, embed, rerank
 from retrieval.faults import describe
 from retrieval.lifespan import NotReadyError
 from retrieval.quotes import quote
@@ -23,7 +32,7 @@ from retrieval.registry import documents
 from retrieval.search import readable, search
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 
     from starlette.requests import Request
 
@@ -36,6 +45,8 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 _RETRY_AFTER = "2"
+_NOBODY = 499
+"""Answered to a caller who is gone; it only ends the request."""
 
 
 def create_app(lifespan: Lifespan) -> Starlette:
@@ -45,13 +56,21 @@ def create_app(lifespan: Lifespan) -> Starlette:
         Route("/ready", endpoints.ready),
         Route("/search", endpoints.search, methods=["POST"]),
         Route("/sentences", endpoints.sentences, methods=["POST"]),
+        Route("/embed", endpoints.embed, methods=["POST"]),
+        Route("/rerank", endpoints.rerank, methods=["POST"]),
         Route("/ingest", endpoints.ingest, methods=["POST"]),
         Route("/documents", endpoints.documents, methods=["POST"]),
         Route("/collections", endpoints.collections, methods=["POST"]),
         Route("/delete", endpoints.delete, methods=["POST"]),
         Route("/reload", endpoints.reload, methods=["POST"]),
     ]
-    refusals = {NotReadyError: _starting, msgspec.DecodeError: _malformed, PackError: _bad_pack, Exception: _failed}
+    refusals = {
+        NotReadyError: _starting,
+        msgspec.DecodeError: _malformed,
+        Refused: _refused,
+        PackError: _bad_pack,
+        Exception: _failed,
+    }
 
     @asynccontextmanager
     async def run(_: Starlette) -> AsyncGenerator[None, None]:
@@ -79,6 +98,14 @@ class Endpoints:
 
     async def sentences(self, request: Request) -> Response:
         return _json(await quote(self._lifespan.runtime, await _read(request, SentencesRequest)))
+
+    async def embed(self, request: Request) -> Response:
+        asked = await _read(request, EmbedRequest)
+        return await _while_heard(request, embed(self._lifespan.runtime.turns, asked))
+
+    async def rerank(self, request: Request) -> Response:
+        asked = await _read(request, RerankRequest)
+        return await _while_heard(request, rerank(self._lifespan.runtime.turns, asked))
 
     async def ingest(self, request: Request) -> Response:
         asked = await _read(request, IngestRequest)
@@ -108,6 +135,22 @@ def _json(value: object) -> Response:
 
 async def _read(request: Request, kind: type[T]) -> T:
     return msgspec.json.decode(await request.body(), type=kind)
+
+
+async def _while_heard(request: Request, work: Coroutine[Any, Any, object]) -> Response:
+    """The work's answer; the work is dropped as soon as the caller hangs up, for it can take minutes."""
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_hung_up(request))
+    try:
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+        return _json(await working) if working.done() else Response(status_code=_NOBODY)
+    finally:
+        working.cancel()
+        leaving.cancel()
+
+
+async def _hung_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _outcomes(ingest: Ingest, request: IngestRequest) -> AsyncIterator[bytes]:
@@ -143,6 +186,11 @@ async def _starting(_: Request, __: Exception) -> Response:
 
 async def _malformed(_: Request, error: Exception) -> Response:
     return PlainTextResponse(f"malformed request: {error}", HTTPStatus.BAD_REQUEST)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)  # noqa: S101 - for the type checker: registered for this class
+    return Response(msgspec.json.encode(error.refusal), HTTPStatus.UNPROCESSABLE_ENTITY, media_type="application/json")
 
 
 async def _bad_pack(_: Request, error: Exception) -> Response:
