@@ -13,6 +13,7 @@ GatewayError
 │   └── ApprovalRequired       403 approval_required
 ├── NotFound                   404 not_found
 │   ├── ModelNotFound          404 model_not_found
+│   ├── EndpointNotOffered     404 endpoint_not_offered
 │   └── CollectionNotFound     404 collection_not_found
 ├── Conflict                   409 conflict
 ├── Unavailable                503 unavailable
@@ -20,11 +21,16 @@ GatewayError
 │   └── RetrievalUnavailable   503 retrieval_unavailable
 └── UpstreamError              502 upstream_error
     ├── UpstreamUnavailable    502 upstream_unavailable
+    │   ├── UpstreamUnreachable      502 upstream_unavailable
+    │   └── UpstreamBusy             503 upstream_busy
     ├── UpstreamTimeout        504 upstream_timeout
     ├── UpstreamRefused        (its own status) upstream_refused
-    │   └── UpstreamContextExceeded  400 context_length_exceeded
+    │   ├── UpstreamContextExceeded  400 context_length_exceeded
+    │   └── UpstreamUnsupported      400 unsupported_parameter
     ├── UpstreamRateLimited    429 upstream_rate_limited
+    │   └── UpstreamQuotaExceeded    429 upstream_quota_exceeded
     ├── UpstreamCut            502 upstream_cut
+    ├── UpstreamUnfit          502 upstream_unfit
     └── NotLocal               502 deployment_not_local
 """
 
@@ -46,9 +52,13 @@ class GatewayError(Exception):
         self.retry_after = retry_after
         """The `Retry-After` value to answer with: seconds or an HTTP date."""
 
+    def inner(self) -> dict[str, object]:
+        """OpenAI's error object."""
+        return {"message": str(self), "type": self.type, "param": self.param, "code": self.code}
+
     def body(self) -> dict[str, object]:
         """The OpenAI error body."""
-        return {"error": {"message": str(self), "type": self.type, "param": self.param, "code": self.code}}
+        return {"error": self.inner()}
 
 
 class BadRequest(GatewayError):
@@ -99,6 +109,12 @@ class ModelNotFound(NotFound):
     code = "model_not_found"
 
 
+class EndpointNotOffered(NotFound):
+    """An endpoint of OpenAI's or Anthropic's that Soleira does not have."""
+
+    code = "endpoint_not_offered"
+
+
 class CollectionNotFound(NotFound):
     code = "collection_not_found"
 
@@ -136,6 +152,17 @@ class UpstreamUnavailable(UpstreamError):
     may_retry = True
 
 
+class UpstreamUnreachable(UpstreamUnavailable):
+    """There was no connection, so nothing was sent."""
+
+
+class UpstreamBusy(UpstreamUnavailable):
+    """All its slots are taken, and nobody else may wait for one, or nobody waited long enough."""
+
+    status, code = 503, "upstream_busy"
+    may_retry = False
+
+
 class UpstreamTimeout(UpstreamError):
     status, code = 504, "upstream_timeout"
     billed = True
@@ -143,6 +170,12 @@ class UpstreamTimeout(UpstreamError):
 
 class UpstreamRateLimited(UpstreamError):
     status, code = 429, "upstream_rate_limited"
+
+
+class UpstreamQuotaExceeded(UpstreamRateLimited):
+    """The account is out of quota or money: no waiting helps, only its owner."""
+
+    code = "upstream_quota_exceeded"
 
 
 class UpstreamRefused(UpstreamError):
@@ -163,10 +196,25 @@ class UpstreamContextExceeded(UpstreamRefused):
     may_fall_back = True
 
 
+class UpstreamUnsupported(UpstreamRefused):
+    """A parameter asks for what this deployment cannot do; another may."""
+
+    code = "unsupported_parameter"
+    may_fall_back = True
+
+
 class UpstreamCut(UpstreamError):
     """The answer ended before its end, or an error came inside a 200."""
 
     code = "upstream_cut"
+    billed = True
+
+
+class UpstreamUnfit(UpstreamError):
+    """The answer calls a tool with arguments that are no use to it; asked again, the model may write better ones."""
+
+    code = "upstream_unfit"
+    may_retry = True
     billed = True
 
 

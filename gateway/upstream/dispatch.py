@@ -1,19 +1,29 @@
-"""Gets one answer out of a route: retries, falls back until the first data event, and settles every attempt."""
+"""Gets one answer out of a route: retries, falls back until the answer begins, and settles every attempt."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random
 
-from gateway.errors import UpstreamCut, UpstreamError, UpstreamUnavailable
-from gateway.upstream.refusals import error_in
-from gateway.wire.sse import Event, Events
+from gateway.errors import (
+    UpstreamBusy,
+    UpstreamError,
+    UpstreamQuotaExceeded,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+    UpstreamUnfit,
+    UpstreamUnreachable,
+)
+from gateway.upstream import retry_after
+from gateway.upstream.cooldown import Cooldown
+from gateway.upstream.opening import Opening
+from gateway.upstream.queue import Queues
 from policies.pack import QUOTES
 
 if TYPE_CHECKING:
@@ -23,10 +33,14 @@ if TYPE_CHECKING:
     from gateway.ledger.attempt import Attempt
     from gateway.upstream.clients import Client, Outgoing, Reply
     from gateway.upstream.guard import Guard
+    from gateway.wire.shapes import Shape
+    from gateway.wire.sse import Event
 
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
+_ROUNDS = 2
 _TRIES_OF_ONE_DEPLOYMENT = 2
 _BACK_OFF_SECONDS = (0.05, 0.25)
+_ANTHROPIC = "anthropic"
+_OF_ANTHROPIC_ITSELF = "/messages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +49,48 @@ class Patience:
 
     attempts: int = 6
     seconds: float = 900.0
+    pause: float = 5.0
+    """The seconds that may be waited, once, for a deployment which says when to come back, where no other is left."""
+
+
+class Waking(Protocol):
+    """Wakes deployments that sleep; one that is being woken is not woken twice."""
+
+    async def wake(self, deployment: Deployment) -> None:
+        """Return when it answers; UpstreamUnavailable if it does not within its time."""
+        ...
+
+    def start(self, deployment: Deployment) -> None:
+        """Begin to wake it, and wait for nothing."""
+        ...
+
+
+def declared_slots(deployment: Deployment) -> int | None:
+    """The slots that its pack states."""
+    return deployment.queue.slots
 
 
 @dataclass(frozen=True, slots=True)
 class Upstreams:
-    """The ways out of this house."""
+    """The ways out of this house, and what is known of the state of those at their end."""
 
     guard: Guard
     http: Client
     quotes: Client
     patience: Patience = Patience()
+    others: Mapping[str, Client] = field(default_factory=dict)
+    """Clients of engines that do not speak HTTP as OpenAI does, by engine."""
+    cooldown: Cooldown = field(default_factory=Cooldown)
+    queues: Queues = field(default_factory=Queues)
+    waking: Waking | None = None
+    slots: Callable[[Deployment], int | None] = declared_slots
 
-    def client(self, deployment: Deployment) -> Client:
-        return self.quotes if deployment.engine == QUOTES else self.http
+    def client(self, deployment: Deployment, shape: Shape) -> Client:
+        if deployment.engine == QUOTES:
+            return self.quotes
+        if deployment.engine == _ANTHROPIC and shape.path == _OF_ANTHROPIC_ITSELF:
+            return self.http
+        return self.others.get(deployment.engine, self.http)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +106,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A deployment's answer that has begun: a whole JSON object, or a stream whose first data event is there."""
+    """A deployment's answer that has begun: a whole JSON object, or a stream that has said something."""
 
     deployment: Deployment
     attempt: Attempt
@@ -92,22 +135,102 @@ class _Tries:
 
     def __init__(self, upstreams: Upstreams, call: Call, opened: AsyncExitStack) -> None:
         self._upstreams = upstreams
+        self._cooldown = upstreams.cooldown
+        self._patience = upstreams.patience
         self._call = call
         self._opened = opened
         self._ordinal = 0
         self._clock = asyncio.get_running_loop().time
         self._deadline = self._clock() + upstreams.patience.seconds
+        self._route = list(call.route)
+        self._failure: UpstreamError | None = None
+        self._asleep: list[Deployment] = []
+        self._returns: list[_Return] = []
+        self._was_unfit = False
 
     async def first_answer(self) -> Answer:
-        failure: UpstreamError = UpstreamUnavailable("no deployment was tried")
-        for deployment in self._call.route:
+        """Go along the route; where all of it failed, wait for the one that is back first, if that is soon."""
+        rounds = AsyncRetrying(
+            retry=retry_if_exception(self._may_pause),
+            wait=self._pause,
+            stop=stop_after_attempt(_ROUNDS),
+            reraise=True,
+        )
+        return await rounds(self._round)
+
+    async def _round(self) -> Answer:
+        """Ask each deployment once; those that rest come last, the one whose rest is over soonest before the others."""
+        resting: list[Deployment] = []
+        for deployment in self._route:
+            if not await self._cooldown.admits(deployment.name):
+                resting.append(deployment)
+            elif (begun := await self._tried(deployment)) is not None:
+                return begun
+        for deployment in sorted(resting, key=lambda at: self._cooldown.remaining(at.name)):
+            if await self._may_disturb(deployment) and (begun := await self._tried(deployment)) is not None:
+                return begun
+        if self._asleep:
+            return await self._woken(self._asleep.pop(0))
+        raise self._failure or UpstreamUnavailable("no deployment was tried")
+
+    async def _tried(self, deployment: Deployment) -> Answer | None:
+        """The answer, or None where the next deployment may be asked."""
+        try:
+            return await self._retried(deployment)
+        except UpstreamError as error:
+            if not error.may_fall_back or self._over():
+                raise
+            self._note(deployment, error)
+            return None
+
+    async def _may_disturb(self, deployment: Deployment) -> bool:
+        """Whether a deployment that rests is asked all the same, since no other is left.
+
+        One that named its time is waited for if that is soon. Else one request at a time may ask it, for it may take
+        what is small or urgent; the others are told the time.
+        """
+        if not self._cooldown.named_time(deployment.name):
+            return True
+        refusal = self._cooldown.refusal(deployment.name)
+        self._note(deployment, refusal)
+        if self._cooldown.remaining(deployment.name) <= self._patience.pause:
+            return False
+        return await self._cooldown.takes_trial(deployment.name)
+
+    def _note(self, deployment: Deployment, error: UpstreamError) -> None:
+        """Remember how it failed, and what could be done about it once no other is left."""
+        self._failure = error
+        if _was_not_reached(error) and deployment.wake is not None and self._upstreams.waking is not None:
+            self._upstreams.waking.start(deployment)
+            self._asleep.append(deployment)
+        seconds = retry_after.seconds(error.retry_after, datetime.now(UTC))
+        if seconds is not None and not isinstance(error, (UpstreamBusy, UpstreamQuotaExceeded)):
+            self._returns.append(_Return(self._clock() + seconds, deployment))
+
+    async def _woken(self, deployment: Deployment) -> Answer:
+        """Wait for a deployment that was asleep, for it is the last hope, and ask it again."""
+        if self._upstreams.waking is not None:
             try:
-                return await self._retried(deployment)
-            except UpstreamError as error:
-                if not error.may_fall_back or self._over():
-                    raise
-                failure = error
-        raise failure
+                async with asyncio.timeout_at(self._deadline):
+                    await self._upstreams.waking.wake(deployment)
+            except TimeoutError:
+                raise UpstreamTimeout(f"deployment {deployment.name!r} was not awake in time") from None
+        return await self._retried(deployment)
+
+    def _may_pause(self, error: BaseException) -> bool:
+        if not isinstance(error, UpstreamError) or not error.may_fall_back or self._over() or not self._returns:
+            return False
+        back_at = self._first_return().at
+        return back_at <= self._clock() + self._patience.pause and back_at < self._deadline
+
+    def _pause(self, _state: RetryCallState) -> float:
+        """The seconds until the first is back, which then is the whole route."""
+        first = self._first_return()
+        self._route, self._returns = [first.deployment], []
+        return max(first.at - self._clock(), _BACK_OFF_SECONDS[0])
+
+    def _first_return(self) -> _Return:
+        return min(self._returns, key=lambda back: back.at)
 
     async def _retried(self, deployment: Deployment) -> Answer:
         retrying = AsyncRetrying(
@@ -119,81 +242,51 @@ class _Tries:
         return await retrying(self._once, deployment)
 
     async def _once(self, deployment: Deployment) -> Answer:
-        outgoing = self._call.outgoing(deployment)
-        self._upstreams.guard.check(deployment, outgoing.label)
-        self._ordinal += 1
+        upstreams = self._upstreams
         async with AsyncExitStack() as stack:
+            await stack.enter_async_context(upstreams.cooldown.trying(deployment.name))
+            outgoing = self._call.outgoing(deployment)
+            upstreams.guard.check(deployment, outgoing.label)
+            await stack.enter_async_context(upstreams.queues.enter(deployment, upstreams.slots(deployment)))
+            self._ordinal += 1
             attempt = await stack.enter_async_context(self._call.attempt(deployment, self._ordinal))
-            reply = await stack.enter_async_context(self._upstreams.client(deployment).send(deployment, outgoing))
-            begun = Answer(deployment, attempt, self._ordinal, reply)
-            begun = await (_stream(begun, stack) if outgoing.stream else _whole(begun))
-            attempt.first_byte()
+            client = upstreams.client(deployment, outgoing.shape)
+            reply = await stack.enter_async_context(client.send(deployment, outgoing))
+            opening = Opening(deployment.name, reply, outgoing, attempt, checks=self._may_check())
+            begun = await _begun(Answer(deployment, attempt, self._ordinal, reply), opening, stack)
+            if self._cooldown.state(deployment.name) != "closed":
+                await self._cooldown.succeeded(deployment.name)  # a long answer need not end before others may follow
             await self._opened.enter_async_context(stack.pop_all())
             return begun
 
+    def _may_check(self) -> bool:
+        """An unfit answer is asked for again once; the next one passes as it is, and so does one that is the last."""
+        return not self._was_unfit and not self._over()
+
     def _may_retry(self, error: BaseException) -> bool:
         """A deployment that says when to come back is not asked before; the next one is."""
+        self._was_unfit = self._was_unfit or isinstance(error, UpstreamUnfit)
         return isinstance(error, UpstreamError) and error.may_retry and error.retry_after is None and not self._over()
 
     def _over(self) -> bool:
-        return self._ordinal >= self._upstreams.patience.attempts or self._clock() >= self._deadline
+        return self._ordinal >= self._patience.attempts or self._clock() >= self._deadline
 
 
-async def _whole(begun: Answer) -> Answer:
-    """The whole JSON answer, checked: an error in it still falls back, for nothing was sent to the client."""
-    name = begun.deployment.name
-    body = await begun.reply.read(MAX_ANSWER_BYTES)
-    payload = _object(body)
-    if payload is None:
-        raise UpstreamCut(f"deployment {name!r} answered with something that is no JSON object")
-    if error := error_in(name, payload):
-        raise error
-    if not isinstance(payload.get("choices"), list):
-        raise UpstreamCut(f"deployment {name!r} answered without 'choices'")
-    return replace(begun, body=body, payload=payload)
+@dataclass(frozen=True, slots=True)
+class _Return:
+    """When a deployment said to be back."""
+
+    at: float
+    deployment: Deployment
 
 
-async def _stream(begun: Answer, stack: AsyncExitStack) -> Answer:
-    """The stream from its first data event on. Comments before it are dropped: they commit to nothing."""
-    name = begun.deployment.name
-    if not begun.reply.stream:
-        raise UpstreamCut(f"deployment {name!r} answered without a stream although one was asked for")
-    batches = await stack.enter_async_context(aclosing(_batches(begun.reply)))
-    async for batch in batches:
-        first = next((event for event in batch if event.data is not None), None)
-        if first is not None:
-            _check_first(name, first)
-            return replace(begun, events=_joined(batch, batches))
-    raise UpstreamCut(f"deployment {name!r} ended its answer before it began")
+def _was_not_reached(error: UpstreamError) -> bool:
+    """True if there was no connection; only a timeout of connecting costs nothing."""
+    return isinstance(error, UpstreamUnreachable) or (isinstance(error, UpstreamTimeout) and not error.billed)
 
 
-def _check_first(name: str, first: Event) -> None:
-    payload = _object(first.data or b"")
-    if payload is None:
-        raise UpstreamCut(f"deployment {name!r} began its answer with something that is no JSON object")
-    if error := error_in(name, payload):
-        raise error
-
-
-async def _batches(reply: Reply) -> AsyncGenerator[list[Event], None]:
-    parser = Events()
-    async with aclosing(reply.chunks()) as chunks:
-        async for chunk in chunks:
-            if events := parser.feed(chunk):
-                yield events
-    if last := parser.end():
-        yield [last]
-
-
-async def _joined(first: list[Event], others: AsyncGenerator[list[Event], None]) -> AsyncGenerator[list[Event], None]:
-    yield first
-    async for batch in others:
-        yield batch
-
-
-def _object(data: bytes) -> dict[str, Any] | None:
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+async def _begun(answer: Answer, opening: Opening, stack: AsyncExitStack) -> Answer:
+    if opening.outgoing.stream:
+        return replace(answer, events=await opening.stream(stack))
+    body, payload = await opening.whole()
+    return replace(answer, body=body, payload=payload)

@@ -78,7 +78,10 @@ class ChatShape:
         return isinstance(payload.get("choices"), list)
 
     def error(self, payload: Mapping[str, Any]) -> object | None:
-        return None if payload.get("choices") else payload.get("error") or None
+        """SGLang says its errors flat: `{"object": "error", "message": ...}`."""
+        if payload.get("choices"):
+            return None
+        return payload if payload.get("object") == "error" else payload.get("error") or None
 
     def heard(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         return payload

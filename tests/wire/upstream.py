@@ -45,7 +45,7 @@ class Request:
 
 @dataclass
 class Upstream:
-    """Answers the n-th request with the n-th script, later ones with the last."""
+    """Answers the n-th request with the n-th script, later ones with the last; it says nothing of itself (GET)."""
 
     scripts: tuple[Script, ...]
     port: int = 0
@@ -61,8 +61,12 @@ class Upstream:
         return f"http://127.0.0.1:{self.port}/v1"
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        first = await _request(reader)
+        if first is not None and first.head.startswith(b"GET "):
+            await _play(_NOTHING_HERE, writer)
+            return
         self.connections += 1
-        while (request := await _request(reader)) is not None:
+        async for request in _requests(first, reader):
             self.requests.append(request)
             self.asked.set()
             script = self.scripts[min(len(self.requests), len(self.scripts)) - 1]
@@ -139,6 +143,16 @@ def _event(event: object, end: str) -> bytes:
     if isinstance(event, bytes):
         return event
     return f"data: {json.dumps(event, ensure_ascii=False)}{end}{end}".encode()
+
+
+_NOTHING_HERE = answer({"error": {"message": "there is nothing here"}}, status=404)
+
+
+async def _requests(first: Request | None, reader: asyncio.StreamReader) -> AsyncIterator[Request]:
+    request = first
+    while request is not None:
+        yield request
+        request = await _request(reader)
 
 
 async def _request(reader: asyncio.StreamReader) -> Request | None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from gateway.wire.shapes import CHAT, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from gateway.catalog.deployments import Deployment
     from policies.labels import Label
     from retrieval.client import Passage
+
+
+class Watch(Protocol):
+    """Looks at a stream while nothing of it was passed on; one for one answer."""
+
+    def see(self, payload: Mapping[str, Any]) -> Literal["hold", "pass", "unfit"]:
+        """What to do after this chunk of a chat completion: hold it back, pass all on, or ask the deployment again."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,14 @@ class Outgoing:
     passages: Sequence[Passage] = ()
     language: str = "en"
     """The question's language: `pt` or `en`."""
+    shape: Shape = CHAT
+    """The endpoint of the deployment that is asked, and how it answers."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers of the gateway's own; none of a client's goes along."""
+    unfit: Callable[[Mapping[str, Any]], str | None] | None = None
+    """For a message of a whole answer: the name of the tool whose arguments are of no use, None if all fit."""
+    watch: Callable[[], Watch] | None = None
+    """The same for a stream."""
 
 
 class Reply(Protocol):

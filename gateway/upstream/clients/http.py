@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
-from gateway.errors import UpstreamCut, UpstreamError, UpstreamTimeout, UpstreamUnavailable
+from gateway.errors import UpstreamCut, UpstreamError, UpstreamTimeout, UpstreamUnavailable, UpstreamUnreachable
 from gateway.upstream.refusals import refusal
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from gateway.upstream.clients import Outgoing, Reply
     from gateway.upstream.guard import Guard
 
-_PATH = "/chat/completions"
 _REFUSAL_BYTES = 64 * 1024
 
 
@@ -37,7 +36,9 @@ class HttpClient:
             with _opening(deployment):
                 async with asyncio.timeout_at(first_byte):
                     response = await stack.enter_async_context(
-                        self._guard.post(deployment, outgoing.label, _PATH, outgoing.body)
+                        self._guard.post(
+                            deployment, outgoing.label, outgoing.shape.path, outgoing.body, outgoing.headers
+                        )
                     )
                     await _check(deployment, response)
             yield HttpReply(deployment, response, first_byte)
@@ -97,7 +98,7 @@ def _opening(deployment: Deployment) -> Iterator[None]:
     except TimeoutError:
         raise UpstreamTimeout(f"deployment {name!r} did not begin to answer within its time limit") from None
     except aiohttp.ClientConnectorError:
-        raise UpstreamUnavailable(f"deployment {name!r} cannot be reached: is it running?") from None
+        raise UpstreamUnreachable(f"deployment {name!r} cannot be reached: is it running?") from None
     except (aiohttp.ClientConnectionError, OSError):
         hung_up = UpstreamUnavailable(f"deployment {name!r} hung up before it answered")
         hung_up.billed = True  # the request may have arrived
