@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, FastAPI
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from gateway.api import errors
 from gateway.api.auth import CurrentRuntime
+from gateway.catalog import overview
 from gateway.catalog.packs import REFUSALS
 from gateway.db import keys
 from gateway.db.keys import KeySpec
@@ -16,6 +18,11 @@ from gateway.errors import BadRequest, NotFound
 from gateway.ledger import spend
 from gateway.runtime import Runtime
 from policies.labels import Label, Level, Sensitivity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gateway.catalog.deployments import Deployment
 
 router = APIRouter()
 
@@ -68,6 +75,35 @@ async def revoke_key(name: str, runtime: CurrentRuntime) -> dict[str, str]:
 async def read_spend(runtime: CurrentRuntime) -> dict[str, Any]:
     """What was spent, by model, zone, deployment and principal."""
     return (await spend.spend(runtime.engine)).as_dict()
+
+
+class Probed(BaseModel):
+    """What to look at: one deployment by its name, or all of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str | None = None
+
+
+@router.get("/models")
+async def list_models(runtime: CurrentRuntime) -> list[dict[str, Any]]:
+    """List the deployments with what is known of them; nobody is asked."""
+    return _rows(runtime, runtime.packs.current.catalog.deployments)
+
+
+@router.post("/models/probe")
+async def probe_models(wish: Probed, runtime: CurrentRuntime) -> list[dict[str, Any]]:
+    """Ask deployments how they are, hosted ones too: this is the command that they are asked by."""
+    deployments = [d for d in runtime.packs.current.catalog.deployments if d.base_url and wish.name in (None, d.name)]
+    if not deployments and wish.name is not None:
+        raise NotFound(f"there is no deployment {wish.name!r}: 'soleira models list' shows them")
+    await asyncio.gather(*(runtime.prober.probe(deployment) for deployment in deployments))
+    return _rows(runtime, deployments)
+
+
+def _rows(runtime: Runtime, deployments: Sequence[Deployment]) -> list[dict[str, Any]]:
+    specs = runtime.packs.current.pack.deployments
+    return overview.rows(deployments, specs, runtime.prober.observed, runtime.now().date())
 
 
 @router.post("/reload")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gateway.chat import relay
 from gateway.errors import BodyTooLarge
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
+    from gateway.chat.formats import Format
     from gateway.errors import GatewayError
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -34,7 +34,8 @@ class Exchange:
     `started` tells whether the answer's status went out already, `code` how it failed, if it did.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, form: Format, request_id: str) -> None:
+        self._form = form
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -73,7 +74,9 @@ class Exchange:
         """Send the status and the headers."""
         self.started, self.status = True, status
         own = [(name.encode("ascii"), header_value(value)) for name, value in headers.items()]
-        fixed = [(b"content-type", content_type), (b"x-request-id", self.request_id.encode("ascii")), *_PRIVATE]
+        request_id = self.request_id.encode("ascii")
+        named = [(b"content-type", content_type), *((name, request_id) for name in self._form.request_id_headers)]
+        fixed = [*named, *_PRIVATE]
         await self._send({"type": "http.response.start", "status": status, "headers": fixed + own})
 
     async def write(self, data: bytes) -> None:
@@ -89,15 +92,16 @@ class Exchange:
         await self.start(status, b"application/json", {**headers, "content-length": str(len(body))})
         await self.finish(body)
 
-    async def fail(self, error: GatewayError, headers: Mapping[str, str]) -> None:
-        """Answer with an OpenAI error body: with its status, or as the last event of a stream that has begun."""
+    async def fail(self, error: GatewayError, headers: Mapping[str, str], last: bytes | None = None) -> None:
+        """Answer with the endpoint's error body: with its status, or as the last event of a stream that has begun."""
         self.code = error.code
         if self.started:
-            await self.finish(relay.error_event(error.body()))
+            await self.finish(self._form.broken_off(error, self.request_id) if last is None else last)
             return
         if error.retry_after is not None:
             headers = {**headers, "retry-after": error.retry_after}
-        await self.json(error.status, msgspec.json.encode(error.body()), headers)
+        body = self._form.error_body(error, self.request_id)
+        await self.json(error.status, msgspec.json.encode(body), headers)
 
     @asynccontextmanager
     async def while_connected(self) -> AsyncGenerator[None, None]:

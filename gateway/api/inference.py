@@ -1,18 +1,22 @@
-"""`POST /v1/chat/completions`: a plain ASGI application before FastAPI's own routes, since this is the hot path."""
+"""The endpoints that models answer: plain ASGI applications before FastAPI's own routes, since this is the hot path."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
 import structlog
 
 from gateway.api.auth import key_in
 from gateway.api.http import ClientLeft, Exchange
-from gateway.chat import answer, request
+from gateway.chat import answer, formats, request
 from gateway.chat.admit import Call
 from gateway.errors import BadRequest, GatewayError
+from gateway.wire import messages, spans
 from policies.labels import Label, Sensitivity, join
 
 if TYPE_CHECKING:
@@ -20,27 +24,32 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
+    from gateway.chat.formats import Format
     from gateway.runtime import Runtime
+
+Work = Callable[["Runtime", Exchange], Awaitable[None]]
+"""Answers one exchange."""
 
 log = structlog.get_logger()
 
-_ENDPOINT = "chat.completions"
 _INLINE_BYTES = 1 << 20
 
 
-class ChatCompletions:
-    """Answers chat completions for one runtime."""
+class Endpoint:
+    """The border of a request: whatever happens inside, the client gets an answer in its endpoint's form."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, form: Format, work: Work | None = None) -> None:
         self._runtime = runtime
+        self._form = form
+        self._work = work or partial(_infer, form)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope, receive, send, self._runtime.new_id("req"))
+        exchange = Exchange(scope, receive, send, self._form, self._runtime.new_id("req"))
         metrics = self._runtime.metrics
         began = time.monotonic()
         with metrics.in_flight.track_inprogress():
             try:
-                await self._answer(exchange)
+                await self._work(self._runtime, exchange)
             except ClientLeft:
                 exchange.code = "client_left"
             except GatewayError as error:
@@ -48,21 +57,40 @@ class ChatCompletions:
             except Exception as failure:  # the border of a request: nobody above could answer
                 log.error("request_failed", request_id=exchange.request_id, failure=failure)
                 await exchange.fail(GatewayError("the gateway failed; its log names the place"), {})
-        metrics.requests.labels(_ENDPOINT, str(exchange.status), exchange.code).inc()
-        metrics.seconds.labels(_ENDPOINT).observe(time.monotonic() - began)
-
-    async def _answer(self, exchange: Exchange) -> None:
-        principal = await self._runtime.principals.verify(key_in(exchange.header))
-        asked_label = label_in(exchange.headers(b"soleira-label"))
-        chat = await _read(await exchange.body())
-        call = Call(principal, chat, exchange.request_id, asked_label)
-        async with exchange.while_connected():
-            await answer.answer(self._runtime, call, exchange)
+        metrics.requests.labels(self._form.name, str(exchange.status), exchange.code).inc()
+        metrics.seconds.labels(self._form.name).observe(time.monotonic() - began)
 
 
-async def _read(body: bytes) -> request.ChatRequest:
+async def _infer(form: Format, runtime: Runtime, exchange: Exchange) -> None:
+    principal = await runtime.principals.verify(key_in(exchange.header))
+    asked_label = label_in(exchange.headers(b"soleira-label"))
+    asked = await _read(await exchange.body(), form)
+    call = Call(principal, asked, exchange.request_id, asked_label)
+    async with exchange.while_connected():
+        await answer.answer(runtime, call, exchange)
+
+
+async def _read(body: bytes, form: Format) -> request.Request:
     """Read the body; a large one beside the loop, which has others to serve."""
-    return request.read(body) if len(body) <= _INLINE_BYTES else await asyncio.to_thread(request.read, body)
+    return request.read(body, form) if len(body) <= _INLINE_BYTES else await asyncio.to_thread(request.read, body, form)
+
+
+async def count_tokens(runtime: Runtime, exchange: Exchange) -> None:
+    """Count a request's tokens without sending it anywhere: a bound from above, as budgets and contexts see it."""
+    await runtime.principals.verify(key_in(exchange.header))
+    counted = messages.count_tokens(spans.read(await exchange.body()).tree)
+    await exchange.json(200, msgspec.json.encode({"input_tokens": counted}), {})
+
+
+PATHS: dict[str, Format] = {
+    "/v1/chat/completions": formats.CHAT_COMPLETIONS,
+    "/v1/completions": formats.COMPLETIONS,
+    "/v1/responses": formats.RESPONSES,
+    "/v1/messages": formats.MESSAGES,
+    "/v1/embeddings": formats.EMBEDDINGS,
+    "/v1/rerank": formats.RERANK,
+}
+"""Where each endpoint is found; all of them are POST."""
 
 
 def label_in(values: Sequence[str]) -> Label | None:

@@ -1,4 +1,4 @@
-"""`GET /v1/models`: the models that can be asked for, with where they run."""
+"""`GET /v1/models`: the models that the caller may use, with where they run and what they can do."""
 
 from __future__ import annotations
 
@@ -7,38 +7,66 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 
 from gateway.api.auth import Caller, CurrentRuntime
+from gateway.chat.admit import default_of
 from gateway.errors import ModelNotFound
+from policies.decide import decide
+from policies.pack import AUTO
+from policies.signals import Signals
 
 if TYPE_CHECKING:
     from gateway.catalog.deployments import Deployment
+    from gateway.principals import Principal
     from gateway.runtime import Runtime
 
 router = APIRouter(prefix="/v1", tags=["models"])
 
 
 @router.get("/models")
-async def list_models(_caller: Caller, runtime: CurrentRuntime) -> dict[str, Any]:
+async def list_models(caller: Caller, runtime: CurrentRuntime) -> dict[str, Any]:
     """List the models; `soleira` holds what OpenAI's shape has no place for."""
-    return {"object": "list", "data": [_model(*model) for model in _models(runtime).items()]}
+    usable = _usable(runtime, caller)
+    return {"object": "list", "data": [_model(runtime, *model) for model in usable.items()]}
 
 
 @router.get("/models/{name:path}")
-async def show_model(name: str, _caller: Caller, runtime: CurrentRuntime) -> dict[str, Any]:
+async def show_model(name: str, caller: Caller, runtime: CurrentRuntime) -> dict[str, Any]:
     """Show one model."""
-    deployments = _models(runtime).get(name)
+    deployments = _usable(runtime, caller).get(name)
     if deployments is None:
         raise ModelNotFound(f"the model {name!r} does not exist: GET /v1/models lists the ones you may use")
-    return _model(name, deployments)
+    return _model(runtime, name, deployments)
 
 
-def _models(runtime: Runtime) -> dict[str, list[Deployment]]:
-    catalog = runtime.packs.current.catalog
-    return {"auto": [deployment for deployment in catalog.deployments if deployment.automatic], **catalog.models()}
+def _usable(runtime: Runtime, caller: Principal) -> dict[str, list[Deployment]]:
+    """The models with the deployments that this caller's ordinary text may reach by the pack's rules.
+
+    `auto` is always there: what it may do depends on what is asked.
+    """
+    loaded = runtime.packs.current
+    automatic = [deployment for deployment in loaded.catalog.deployments if deployment.automatic]
+    usable = {AUTO: automatic}
+    for name, deployments in loaded.catalog.models().items():
+        allowed = _zones_for(runtime, caller, name)
+        if within := [deployment for deployment in deployments if deployment.zone.name in allowed]:
+            usable[name] = within
+    return usable
 
 
-def _model(name: str, deployments: list[Deployment]) -> dict[str, Any]:
+def _zones_for(runtime: Runtime, caller: Principal, model: str) -> tuple[str, ...]:
+    pack = runtime.packs.current.pack
+    signals = Signals(
+        label=default_of(pack, caller),
+        model=model,
+        principal=caller.name,
+        groups=caller.groups,
+        hour=runtime.now().astimezone().hour,
+    )
+    return decide(pack, signals).zones
+
+
+def _model(runtime: Runtime, name: str, deployments: list[Deployment]) -> dict[str, Any]:
     contexts = [deployment.context for deployment in deployments if deployment.context is not None]
-    capabilities = frozenset[str]().union(*(deployment.capabilities or () for deployment in deployments))
+    capabilities = frozenset[str]().union(*(deployment.capabilities or {"chat"} for deployment in deployments))
     return {
         "id": name,
         "object": "model",
@@ -48,6 +76,6 @@ def _model(name: str, deployments: list[Deployment]) -> dict[str, Any]:
             "zones": sorted({deployment.zone.name for deployment in deployments}),
             "deployments": [deployment.name for deployment in deployments],
             "context": max(contexts, default=None),
-            "capabilities": sorted(capabilities | {"chat"}),
+            "capabilities": sorted(capabilities),
         },
     }

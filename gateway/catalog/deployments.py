@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
 
     from policies.schema import Dialect
     from policies.zones import Zone
+
+
+_VERSION = re.compile(r"[-@:](?:v?\d[\d.-]*|latest)\Z")
+"""What may stand behind a model's name: `-2026-08-06`, `@20261001`, `:latest`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,27 @@ class Deployment:
     def serves(self, model: str) -> bool:
         return model == self.model or model in self.aliases
 
+    def is_called(self, model: str) -> bool:
+        """True if a reply that names this model is one by the model that was asked.
+
+        Upstreams answer with the last part of a path (`moonshotai/Kimi-K3`), or with a version behind the name.
+        """
+        answered, asked = _plain(model), _plain(self.upstream_model)
+        known = {asked, *map(_plain, self.replies.accept)}
+        return answered in known or (bool(_VERSION.match(answered.removeprefix(asked))) and answered.startswith(asked))
+
     def offers(self, endpoint: str) -> bool:
-        """True if it has the endpoint itself. A chat is what everybody offers who states nothing else."""
+        """True if it has the endpoint itself. A chat is what everybody offers who states nothing else.
+
+        Anthropic's own API is messages, and the litellm process translates chats and embeddings alone.
+        """
+        if self.engine == "anthropic" and endpoint == "messages":
+            return True
+        if self.engine == "litellm" and endpoint not in ("chat", "embeddings"):
+            return False
         return endpoint == "chat" if self.capabilities is None else endpoint in self.capabilities
+
+
+def _plain(model: str) -> str:
+    """The last part of a model's name, in lower case."""
+    return model.rpartition("/")[2].casefold()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from gateway import errors
 from gateway.chat.retrieve import passages_for
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
     from gateway.catalog.deployments import Deployment
     from gateway.catalog.packs import Loaded
-    from gateway.chat.request import ChatRequest
+    from gateway.chat.request import Request
     from gateway.principals import Principal
     from gateway.privacy.label import Labelled
     from gateway.runtime import Runtime
@@ -37,7 +40,7 @@ class Call:
     """Who asks what: the request with what HTTP said beside it."""
 
     principal: Principal
-    request: ChatRequest
+    request: Request
     request_id: str
     asked_label: Label | None = None
     """The `soleira-label` header: it may only raise."""
@@ -81,7 +84,8 @@ async def admit(runtime: Runtime, call: Call) -> Admission:
         record = replace(record, rule=decision.rule, action=decision.action, zones=decision.zones)
         if decision.code is not None:
             raise _refusal(decision)
-        route = planning.plan(loaded.catalog.deployments, decision, _demand(request, signals, passages))
+        demand = _demand(request, signals, passages, _conversation(runtime, request))
+        route = planning.plan(loaded.catalog.deployments, decision, demand, runtime.fleet)
     except errors.GatewayError as error:
         raise Refused(error, replace(record, status=error.status, code=error.code)) from error
     return Admission(call, loaded, record, labelled.label, signals.size, route, passages, language)
@@ -105,11 +109,12 @@ def _opened(runtime: Runtime, call: Call, loaded: Loaded) -> DecisionRecord:
         zones=(),
         policy_version=loaded.pack.version,
         stream=call.request.stream,
+        endpoint=call.request.format.endpoint,
     )
 
 
 def _labelled(
-    record: DecisionRecord, request: ChatRequest, labelled: Labelled, passages: Sequence[Passage]
+    record: DecisionRecord, request: Request, labelled: Labelled, passages: Sequence[Passage]
 ) -> DecisionRecord:
     return replace(
         record,
@@ -120,10 +125,11 @@ def _labelled(
     )
 
 
-def _content(request: ChatRequest, passages: Sequence[Passage]) -> Content:
+def _content(request: Request, passages: Sequence[Passage]) -> Content:
     """All that may go out: what the client wrote, and what is put beside it."""
     found = [(f"passage {number}", passage.text) for number, passage in enumerate(passages, 1)]
-    return Content([*request.texts, *found], request.body.tree)
+    bodies = [request.body.tree] if request.chat in (None, request.body) else [request.body.tree, request.chat.tree]
+    return Content([*request.texts, *found], bodies)
 
 
 async def _given(runtime: Runtime, call: Call, passages: Sequence[Passage]) -> list[Source]:
@@ -131,6 +137,8 @@ async def _given(runtime: Runtime, call: Call, passages: Sequence[Passage]) -> l
     sources = [Source("typed text", default_of(runtime.packs.current.pack, call.principal))]
     if call.asked_label is not None:
         sources.append(Source("soleira-label header", call.asked_label))
+    if call.request.unreadable is not None:
+        sources.append(Source(f"unscannable {call.request.unreadable}", runtime.packs.current.pack.unscannable))
     sources.extend(Source(f"passage {n} of {p.collection}", p.label) for n, p in enumerate(passages, 1))
     sources.extend(await runtime.conversations.marks_of(call.request.messages))
     return sources
@@ -168,13 +176,27 @@ def _signals(runtime: Runtime, call: Call, labelled: Labelled, language: str, pa
     )
 
 
-def _demand(request: ChatRequest, signals: Signals, passages: Sequence[Passage]) -> Demand:
+def _conversation(runtime: Runtime, request: Request) -> bytes:
+    """A key over the first two messages, which all turns of a conversation begin with.
+
+    Keyed, for it decides by hash order where a prompt goes, and nobody shall choose that.
+    """
+    beginning = msgspec.json.encode(request.messages[:2])
+    return hmac.digest(runtime.secret, b"prefix affinity " + beginning, "sha256")
+
+
+def _demand(request: Request, signals: Signals, passages: Sequence[Passage], conversation: bytes) -> Demand:
     from_documents = bool(request.collections)
     return Demand(
         request.model,
         signals.size,
         request.max_output,
         signals.needs,
+        request.format.endpoint,
+        request.native_only,
+        request.longest,
+        conversation,
+        has_chat=request.chat is not None,
         has_collections=from_documents,
         finds_nothing=from_documents and not passages,
     )

@@ -1,8 +1,9 @@
-"""Answers a chat request: admits it, dispatches it along its route, relays what comes, records how it ended."""
+"""Answers a request: admits it, dispatches it along its route, relays what comes, records how it ended."""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -10,12 +11,12 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
 import structlog
 
-from gateway.chat import passages as injecting
 from gateway.chat import relay
 from gateway.chat.admit import Admission, Refused, admit, is_ordinary
+from gateway.chat.outgoing import prepared, strips_usage
+from gateway.chat.pulse import KEEP_ALIVE, Pulse, pulse
 from gateway.chat.tap import Tap
 from gateway.errors import GatewayError, Unavailable
 from gateway.ledger.attempt import Attempt, attempt
@@ -23,7 +24,8 @@ from gateway.ledger.entries import Hold
 from gateway.ledger.price import as_usd, estimate
 from gateway.privacy.conversations import Trail
 from gateway.upstream import dispatch
-from gateway.upstream.clients import Outgoing
+from gateway.upstream.dialects.normal import Normaliser
+from gateway.wire.shapes import CHAT
 from policies.pack import AUTO
 
 if TYPE_CHECKING:
@@ -31,9 +33,13 @@ if TYPE_CHECKING:
 
     from gateway.catalog.deployments import Deployment
     from gateway.chat.admit import Call
+    from gateway.chat.outgoing import Prepared
+    from gateway.chat.request import Request
     from gateway.db.decisions import DecisionRecord
     from gateway.runtime import Runtime
     from gateway.telemetry import Metrics
+    from gateway.upstream.clients import Outgoing
+    from gateway.wire.shapes import Rendering
 
 Finish = Callable[[], Awaitable[None]]
 """Sends the last of an answer, after settlement and record: whoever has the answer finds both in the ledger."""
@@ -51,7 +57,9 @@ class Listener(Protocol):
     async def write(self, data: bytes) -> None: ...
     async def finish(self, data: bytes = b"") -> None: ...
     async def json(self, status: int, body: bytes, headers: Mapping[str, str]) -> None: ...
-    async def fail(self, error: GatewayError, headers: Mapping[str, str]) -> None: ...
+    async def fail(self, error: GatewayError, headers: Mapping[str, str], last: bytes | None = None) -> None:
+        """Refuse; `last` is what a stream ends with that has begun, None: the endpoint's usual form."""
+        ...
 
 
 async def answer(runtime: Runtime, call: Call, listener: Listener) -> None:
@@ -75,6 +83,11 @@ class _Answering:
         self._listener = listener
         self._record = admission.record
         self._tap = Tap(admission.prompt_tokens)
+        self._rendering: Rendering | None = None
+        self._sent: dict[str, Prepared] = {}
+        """What each deployment of the route was asked."""
+        self._pulse: Pulse | None = None
+        self._started = False
         # An answer has the label of its request: above what is ordinary, it keeps it later on.
         ordinary = is_ordinary(admission.loaded.pack, admission.call.principal, admission.label)
         self._trail = None if ordinary else Trail(runtime.conversations, admission.label)
@@ -91,44 +104,82 @@ class _Answering:
             raise
         except GatewayError as error:
             self._record = replace(self._record, status=error.status, code=error.code)
-            finish = partial(self._listener.fail, error, _headers(self._record))
+            last = self._rendering.failed(error.inner()) if self._rendering is not None else None
+            finish = partial(self._listener.fail, error, self._headers(), last)
         finally:
             await asyncio.shield(asyncio.ensure_future(self._conclude(entered)))
         await finish()
 
     async def _whole(self) -> Finish:
         async with dispatch.answer(self._runtime.upstreams, self._dispatched()) as given:
-            self._answered_by(given.deployment)
-            body = relay.whole(given.body or b"", given.payload or {}, self._rewrite(given.deployment), self._tap)
-            given.attempt.usage, given.attempt.bytes_out = self._tap.usage, len(body)
+            rewrite = self._answered_by(given)
+            body = relay.whole(given.body or b"", given.payload or {}, rewrite, self._tap)
+            self._note(given.attempt)
+            given.attempt.bytes_out = len(body)
         self._record = replace(self._record, status=200, code=None)
         return partial(self._listener.json, 200, body, self._final_headers(given.attempt))
 
     async def _stream(self) -> Finish:
-        async with dispatch.answer(self._runtime.upstreams, self._dispatched()) as given:
-            self._answered_by(given.deployment)
-            await self._listener.start(200, _EVENT_STREAM, _headers(self._record))
+        async with (
+            pulse(self._beat, self._admission.loaded.pack.keep_alive) as self._pulse,
+            dispatch.answer(self._runtime.upstreams, self._dispatched()) as given,
+        ):
+            rewrite = self._answered_by(given)
+            await self._start()
             if given.events is not None:
-                write = self._writing(given.attempt)
                 try:
-                    await relay.streamed(given.events, self._rewrite(given.deployment), self._tap, write)
+                    await relay.streamed(given.events, rewrite, self._tap, self._writing(given.attempt))
                 finally:  # also where the client left: what went by so far is known best here
-                    given.attempt.usage = self._tap.usage
+                    self._note(given.attempt)
         self._record = replace(self._record, status=200, code=None)
-        return partial(self._listener.finish, relay.closing(self._final_headers(given.attempt)))
+        closing = relay.closing(self._final_headers(given.attempt), self._request.format.done)
+        return partial(self._listener.finish, closing)
+
+    @property
+    def _request(self) -> Request:
+        return self._admission.call.request
+
+    async def _start(self) -> None:
+        """Send status and headers, unless a keep-alive did that already."""
+        if not self._started:
+            self._started = True
+            await self._listener.start(200, _EVENT_STREAM, self._headers())
+
+    async def _beat(self) -> None:
+        """Let the client know that the answer is awaited; its first event is still anybody's of the route."""
+        await self._start()
+        await self._listener.write(KEEP_ALIVE)
+
+    def _note(self, record: Attempt) -> None:
+        """Write down what went by."""
+        record.usage = self._tap.usage
+        record.answered_by(self._tap.model)
+
+    def _headers(self) -> dict[str, str]:
+        sent = self._sent.get(self._record.deployment or "")
+        dropped = {"soleira-dropped-params": ", ".join(sent.dropped)} if sent is not None and sent.dropped else {}
+        return _headers(self._record) | dropped
 
     def _final_headers(self, record: Attempt) -> dict[str, str]:
-        return {**_headers(self._record), "soleira-cost-usd": as_usd(record.cost_nano_usd)}
+        return {**self._headers(), "soleira-cost-usd": as_usd(record.cost_nano_usd)}
 
-    def _answered_by(self, deployment: Deployment) -> None:
+    def _answered_by(self, given: dispatch.Answer) -> relay.Rewrite:
+        """Note who answers; what that means for the answer on its way to the client."""
+        deployment, request = given.deployment, self._request
+        shape = self._sent[deployment.name].outgoing.shape
         self._record = replace(self._record, zone=deployment.zone.name, deployment=deployment.name)
-
-    def _rewrite(self, deployment: Deployment) -> relay.Rewrite:
-        request = self._admission.call.request
         asked = request.model if request.model != AUTO else deployment.model
+        if shape is not request.format.shape and request.format.rendering is not None:
+            created = int(self._runtime.now().timestamp())
+            self._rendering = request.format.rendering(request.body.tree, asked, created, self._runtime.new_id)
         return relay.Rewrite(
+            shape=shape,
+            normaliser=Normaliser(self._runtime.new_id, _tool_choice(request)) if shape is CHAT else None,
+            rendering=self._rendering,
             model=None if asked == deployment.upstream_model else asked,
-            strip_usage=request.stream and not request.wants_usage,
+            is_own=deployment.is_called,
+            strip_usage=strips_usage(request, shape.path),
+            finish=None if request.format.finish is None else partial(request.format.finish, request.body.tree),
             passages=self._admission.passages,
         )
 
@@ -148,24 +199,14 @@ class _Answering:
         return dispatch.Call(self._admission.route, self._outgoing, self._attempt)
 
     def _outgoing(self, deployment: Deployment) -> Outgoing:
-        """What this deployment is sent: the client's bytes but for the few members that must change."""
-        admission, request = self._admission, self._admission.call.request
-        changes: dict[str, bytes] = {}
-        if request.fields.model != deployment.upstream_model:
-            changes["model"] = msgspec.json.encode(deployment.upstream_model)
-        if request.stream and not request.wants_usage:
-            asked = request.body.tree.get("stream_options") or {}
-            changes["stream_options"] = msgspec.json.encode({**asked, "include_usage": True})
-        if request.collections:
-            changes["messages"] = injecting.inject(request, admission.passages, admission.language)
-        return Outgoing(
-            body=request.body.splice(changes),
-            label=admission.label,
-            stream=request.stream,
-            question=request.question,
-            passages=admission.passages,
-            language=admission.language,
-        )
+        """What this deployment is sent; what of the request it is not sent is remembered."""
+        sent = self._sent[deployment.name] = prepared(self._admission, deployment, self._salt())
+        return sent.outgoing
+
+    def _salt(self) -> str:
+        """Keeps callers apart in a prefix cache that they share: whose prompts are in it can be told by its speed."""
+        name = self._admission.call.principal.name
+        return hmac.digest(self._runtime.secret, b"cache salt " + name.encode(), "sha256").hex()[:32]
 
     @asynccontextmanager
     async def _attempt(self, deployment: Deployment, ordinal: int) -> AsyncGenerator[Attempt, None]:
@@ -173,7 +214,7 @@ class _Answering:
         runtime, admission = self._runtime, self._admission
         request = admission.call.request
         most = deployment.max_output or request.max_output or admission.loaded.pack.max_output
-        output = min(request.max_output or most, most)
+        output = 0 if request.chat is None else min(request.max_output or most, most)
         hold = Hold(
             id=runtime.new_id("att"),
             decision_id=admission.record.id,
@@ -191,11 +232,15 @@ class _Answering:
         finally:
             if record is not None:
                 _count(runtime.metrics, record)
+                if record.outcome == "ok":
+                    runtime.fleet.observed.note_traffic(deployment.name, record.charged, self._tap.model)
 
     def _writing(self, record: Attempt) -> Callable[[bytes], Awaitable[None]]:
         async def write(data: bytes) -> None:
             if self._trail is not None:
                 await self._trail.follow(self._tap.texts)
+            if self._pulse is not None:
+                self._pulse.said()
             await self._listener.write(data)
             record.bytes_out += len(data)
 
@@ -208,6 +253,10 @@ async def _remember_request(runtime: Runtime, call: Call) -> None:
     if label is None or is_ordinary(runtime.packs.current.pack, call.principal, label):
         return
     await runtime.conversations.remember_messages(call.request.messages, label)
+
+
+def _tool_choice(request: Request) -> object:
+    return None if request.chat is None else request.chat.tree.get("tool_choice")
 
 
 def _count(metrics: Metrics, record: Attempt) -> None:

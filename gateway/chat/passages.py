@@ -12,7 +12,8 @@ from gateway.errors import BadRequest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gateway.chat.request import ChatRequest
+    from gateway.chat.admit import Admission
+    from gateway.chat.request import Request
     from retrieval.client import Passage
 
 _DELIMITER = re.compile(r"<(?=\s*/?\s*passages?\b)", re.IGNORECASE)
@@ -30,21 +31,20 @@ _INSTRUCTIONS = {
 }
 
 
-def inject(request: ChatRequest, passages: Sequence[Passage], language: str) -> bytes:
-    """Return the `messages` member with the passages appended to the last message of the user.
+def inject(spans: Sequence[bytes], request: Request, admission: Admission) -> list[bytes]:
+    """Return the messages with the passages appended to the last one of the user.
 
     Earlier messages keep their bytes, so that a prefix cache still fits them on the next turn.
     """
-    spans = request.body.items("messages")
     index = _last_of_user(request)
     message = msgspec.json.decode(spans[index])
-    block = text_of(passages, language)
+    block = text_of(admission.passages, admission.language)
     content = message.get("content")
     if isinstance(content, list):
         message["content"] = [*content, {"type": "text", "text": block}]
     else:
         message["content"] = f"{content or ''}\n\n{block}"
-    return b"[" + b",".join([*spans[:index], msgspec.json.encode(message), *spans[index + 1 :]]) + b"]"
+    return [*spans[:index], msgspec.json.encode(message), *spans[index + 1 :]]
 
 
 def text_of(passages: Sequence[Passage], language: str) -> str:
@@ -95,7 +95,7 @@ def _citation(number: int, passage: Passage, *, cited: bool) -> dict[str, Any]:
     }
 
 
-def _last_of_user(request: ChatRequest) -> int:
+def _last_of_user(request: Request) -> int:
     roles: Iterable[tuple[int, str]] = enumerate(message.role for message in request.fields.messages)
     indices = [index for index, role in roles if role == "user"]
     if not indices:

@@ -1,4 +1,4 @@
-"""Relays an answer to the client: verbatim, with its usage tapped, or rewritten where something must change."""
+"""Relays an answer to the client: verbatim, with its usage tapped, or changed where something must change."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ import msgspec
 from gateway.chat import passages as citing
 from gateway.chat.tap import choices_of
 from gateway.errors import UpstreamCut
+from gateway.wire.shapes import CHAT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
     from gateway.chat.tap import Tap
+    from gateway.upstream.dialects.normal import Normaliser
+    from gateway.wire.lanes import Usage
+    from gateway.wire.shapes import Rendering, Shape
     from gateway.wire.sse import Event
     from retrieval.client import Passage
 
@@ -34,25 +38,36 @@ Write = Callable[[bytes], Awaitable[None]]
 class Rewrite:
     """What of an answer must change on its way; nothing at all means: verbatim."""
 
+    shape: Shape = CHAT
+    """The endpoint that the deployment was asked at."""
+    normaliser: Normaliser | None = None
+    """Puts a chat's thoughts and tool calls where clients look for them."""
+    rendering: Rendering | None = None
+    """Says a chat in the form of the endpoint that the client asked."""
     model: str | None = None
     """The name to answer under, where the upstream knows the model by another one."""
+    is_own: Callable[[str], bool] = lambda _model: True
+    """True of the names that the upstream has for it; a reply by some other model keeps that one's name."""
     strip_usage: bool = False
     """Drop the usage that only the ledger asked for."""
     passages: Sequence[Passage] = ()
     """What citations may refer to."""
+    finish: Callable[[dict[str, Any], Usage], dict[str, Any]] | None = None
+    """Puts a whole answer into the form that was asked for."""
 
 
 def whole(body: bytes, answer: dict[str, Any], rewrite: Rewrite, tap: Tap) -> bytes:
     """Return a JSON answer byte for byte, unless something must change."""
-    tap.see(answer)
-    if rewrite.model is None and not rewrite.passages:
-        return body
-    changed = dict(answer)
-    if rewrite.model is not None:
-        changed["model"] = rewrite.model
+    changed = rewrite.normaliser is not None and rewrite.normaliser.whole(answer)
+    tap.see(rewrite.shape.heard(answer), model=_model_in(answer))
     if rewrite.passages:
-        changed["choices"] = [_cited(choice, rewrite.passages) for choice in choices_of(answer)]
-    return msgspec.json.encode(changed)
+        answer["choices"] = [_cited(choice, rewrite.passages) for choice in choices_of(answer)]
+    if rewrite.rendering is not None:
+        return msgspec.json.encode(rewrite.rendering.whole(answer, tap.usage))
+    if rewrite.finish is not None:
+        answer, changed = rewrite.finish(answer, tap.usage), True
+    changed = _renamed(answer, rewrite) or changed
+    return msgspec.json.encode(answer) if changed or rewrite.passages else body
 
 
 async def streamed(batches: AsyncIterator[list[Event]], rewrite: Rewrite, tap: Tap, write: Write) -> None:
@@ -72,6 +87,8 @@ async def streamed(batches: AsyncIterator[list[Event]], rewrite: Rewrite, tap: T
             break
     if not tap.finished:
         raise UpstreamCut("the deployment's answer ended before it was complete")
+    if rewrite.rendering is not None and (last := rewrite.rendering.end(tap.usage)):
+        await write(last)
 
 
 def _is_before_the_end(event: Event) -> bool:
@@ -91,37 +108,47 @@ async def _until_settled(batches: AsyncIterator[list[Event]], tap: Tap) -> Async
 
 def _relayed(event: Event, rewrite: Rewrite, tap: Tap) -> Iterator[bytes]:
     if event.data is None:
-        yield event.raw
+        if rewrite.rendering is None:
+            yield event.raw
         return
     chunk = _object(event.data)
-    if chunk is None or chunk.get("error"):
+    if chunk is None or rewrite.shape.error(chunk) or chunk.get("error"):
         raise UpstreamCut("the deployment broke off its answer with an error")
+    changed = rewrite.normaliser is not None and rewrite.normaliser.chunk(chunk)
     was_finished = tap.finished
-    tap.see(chunk)
+    tap.see(rewrite.shape.heard(chunk), model=_model_in(chunk))
     if rewrite.passages and tap.finished and not was_finished:
-        yield _event(_citations(chunk, rewrite, tap.text))
-    yield from _rewritten(chunk, rewrite, event.raw)
+        yield from _said(_citations(chunk, rewrite.passages, tap.text), rewrite, b"")
+    yield from _said(chunk, rewrite, b"" if changed else event.raw)
 
 
-def _rewritten(chunk: dict[str, Any], rewrite: Rewrite, raw: bytes) -> Iterator[bytes]:
-    """The event to send in place of this one: the same bytes where nothing changes."""
-    changes = rewrite.model is not None and chunk.get("model") != rewrite.model
-    if changes:
-        chunk["model"] = rewrite.model
+def _said(chunk: dict[str, Any], rewrite: Rewrite, raw: bytes) -> Iterator[bytes]:
+    """What the client gets in place of this chunk: the same bytes (`raw`) where nothing changes."""
+    if rewrite.rendering is not None:
+        yield rewrite.rendering.chunk({name: value for name, value in chunk.items() if name != "usage"})
+        return
+    if _renamed(chunk, rewrite):
+        raw = b""
     if rewrite.strip_usage and "usage" in chunk:
         del chunk["usage"]
-        changes = True
+        raw = b""
         if not chunk.get("choices"):
             return
-    yield _event(chunk) if changes else raw
+    yield raw or _event(chunk)
 
 
-def _citations(chunk: dict[str, Any], rewrite: Rewrite, text: str) -> dict[str, Any]:
+def _renamed(payload: dict[str, Any], rewrite: Rewrite) -> bool:
+    """Put the name that was asked for in place of the upstream's own; True if that changed something."""
+    answered = _model_in(payload)
+    if rewrite.model is None or (answered and not rewrite.is_own(answered)):
+        return False
+    return rewrite.shape.rename(payload, rewrite.model)
+
+
+def _citations(chunk: dict[str, Any], passages: Sequence[Passage], text: str) -> dict[str, Any]:
     """A chunk of its own, before the one that ends the answer."""
     kept = {name: value for name, value in chunk.items() if name != "usage"}
-    if rewrite.model is not None:
-        kept["model"] = rewrite.model
-    delta = {"annotations": citing.citations(rewrite.passages, text)}
+    delta = {"annotations": citing.citations(passages, text)}
     return {**kept, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
 
 
@@ -135,10 +162,18 @@ def _cited(choice: dict[str, Any], passages: Sequence[Passage]) -> dict[str, Any
     return {**choice, "message": {**message, "annotations": [*(given if isinstance(given, list) else ()), *cited]}}
 
 
-def closing(headers: dict[str, str]) -> bytes:
-    """The last bytes of a complete stream: what the headers could not know yet, as a comment, then `[DONE]`."""
+def _model_in(payload: dict[str, Any]) -> str | None:
+    """The model that says to have answered, wherever the endpoint puts that."""
+    for holder in (payload, payload.get("response"), payload.get("message")):
+        if isinstance(holder, dict) and isinstance(model := holder.get("model"), str):
+            return model
+    return None
+
+
+def closing(headers: dict[str, str], done: bytes = DONE) -> bytes:
+    """The last bytes of a complete stream: what the headers could not know yet, as a comment, then what closes it."""
     comment = ", ".join(f"{name}={value}" for name, value in headers.items())
-    return b": " + comment.encode("ascii", "replace") + b"\n\n" + DONE
+    return b": " + comment.encode("ascii", "replace") + b"\n\n" + done
 
 
 def error_event(body: dict[str, object]) -> bytes:
@@ -146,8 +181,11 @@ def error_event(body: dict[str, object]) -> bytes:
     return _event(body)
 
 
-def _event(value: object) -> bytes:
-    return b"data: " + msgspec.json.encode(value) + b"\n\n"
+def _event(value: dict[str, Any]) -> bytes:
+    """An event; those of endpoints that name their events (`type`) are named as there."""
+    kind = value.get("type")
+    name = b"event: " + kind.encode() + b"\n" if isinstance(kind, str) else b""
+    return name + b"data: " + msgspec.json.encode(value) + b"\n\n"
 
 
 def _object(data: bytes) -> dict[str, Any] | None:

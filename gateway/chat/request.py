@@ -1,4 +1,4 @@
-"""Reads a chat request: what the gateway needs to know of it, over the spans it leaves as they are."""
+"""Reads a request: what the gateway needs to know of it, over the spans it leaves as they are."""
 
 from __future__ import annotations
 
@@ -7,32 +7,49 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gateway.chat.formats import CHAT_COMPLETIONS, COMPLETIONS, EMBEDDINGS, RERANK
 from gateway.errors import BadRequest
-from gateway.wire import spans
+from gateway.wire import embeddings, rerank, spans
 from gateway.wire.schemas import ChatCompletionRequest
 from gateway.wire.usage import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from gateway.chat.formats import Format
     from gateway.wire.spans import Body
 
 _PICTURE_TOKENS = 1_600
 """What vision models charge for a large picture: 1,568 (Claude, 1.15 megapixels), 1,105 (GPT-4o, 1024 x 1024 high)."""
+_TRANSLATED_DEPTH = 80
+"""A translation may nest what it was given a little deeper than a client may."""
+_NO_CHAT = ChatCompletionRequest(model="", messages=[])
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """A chat request: `model` without its collections, and the body as the client wrote it."""
+class Request:
+    """A request of any endpoint: `model` without its collections, and the body as the client wrote it."""
 
+    format: Format
     body: Body
+    chat: Body | None
+    """The same as a chat completion: the body itself where it is one; None where there is no such thing."""
     fields: ChatCompletionRequest
+    """What is read of the chat completion; empty where there is none."""
+    native_only: str | None
+    """What only a deployment can take that has the endpoint itself; None: nothing."""
     texts: tuple[tuple[str, str], ...]
     """Every decoded string with its place."""
+    messages: tuple[Mapping[str, Any], ...]
+    """What was said, as messages with all their fields."""
     model: str
     collections: tuple[str, ...]
     prompt_tokens: int
     """A bound from above on the tokens of all texts, without a tokenizer; a picture is not counted as text."""
+    longest: int | None = None
+    """The same for the longest of several inputs, which is what must fit a context; None: all of it must."""
+    unreadable: str | None = None
+    """What is text that nobody can look into, such as token ids; None: nothing."""
 
     @property
     def stream(self) -> bool:
@@ -41,7 +58,8 @@ class ChatRequest:
     @property
     def wants_usage(self) -> bool:
         """True if the client asked for the usage chunk of a stream."""
-        return self.fields.stream_options is not None and bool(self.fields.stream_options.include_usage)
+        options = self.body.tree.get("stream_options")
+        return isinstance(options, dict) and bool(options.get("include_usage"))
 
     @property
     def max_output(self) -> int | None:
@@ -62,12 +80,6 @@ class ChatRequest:
         return ""
 
     @property
-    def messages(self) -> list[dict[str, Any]]:
-        """The messages as they were decoded, with all their fields."""
-        messages: list[dict[str, Any]] = self.body.tree["messages"]
-        return messages
-
-    @property
     def needs(self) -> frozenset[str]:
         """The capabilities that the request asks for."""
         fields = self.fields
@@ -77,7 +89,8 @@ class ChatRequest:
             "json_schema": (fields.response_format or {}).get("type") == "json_schema",
             "logprobs": bool(fields.logprobs),
             "vision": self._has_part("image_url"),
-            "audio": self._has_part("input_audio"),
+            "audio": self._has_part("input_audio") or bool(fields.audio) or "audio" in (fields.modalities or ()),
+            "video": self._has_part("video_url"),
         }
         return frozenset(name for name, needed in needs.items() if needed)
 
@@ -90,26 +103,84 @@ class ChatRequest:
         )
 
 
-def read(raw: bytes) -> ChatRequest:
+def read(raw: bytes, form: Format = CHAT_COMPLETIONS) -> Request:
     """Read the body strictly; BadRequest names what is wrong and where."""
     body = spans.read(raw)
-    try:
-        fields = msgspec.convert(body.tree, ChatCompletionRequest)
-    except msgspec.ValidationError as error:
-        raise BadRequest(_without_content(str(error))) from None
-    if not fields.messages:
-        raise BadRequest("'messages' is empty: send at least one message", param="messages")
-    model, _, names = fields.model.partition("@")
-    collections = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    if "@" in fields.model and not collections:
-        raise BadRequest("'model' ends with '@': name a collection, as in 'auto@papers'", param="model")
+    model, collections = _model_in(body)
+    if form in (EMBEDDINGS, RERANK):
+        return _read_texts(form, body, model, collections)
+    chat, native_only = body, None
+    if form.to_chat is not None:
+        translated = form.to_chat(body.tree)
+        chat = spans.read(msgspec.json.encode(translated.chat), max_depth=_TRANSLATED_DEPTH)
+        native_only = translated.native_only
+    fields = _fields(chat)
+    strings = tuple(chat.strings())
     # What is split over the parts of a message is read as one by the model, so it is scanned as one too.
     joined = (
         ("messages", _text(message.content, "")) for message in fields.messages if isinstance(message.content, list)
     )
-    texts = tuple(body.strings())
-    bound = _bound(text for _, text in texts)
-    return ChatRequest(body, fields, (*texts, *joined), model.strip(), collections, bound)
+    texts = (*strings, *joined) if chat is body else (*body.strings(), *strings, *joined)
+    messages: list[dict[str, Any]] = chat.tree["messages"]
+    bound = _bound(text for _, text in strings)
+    unreadable = "token ids" if form is COMPLETIONS and _has_token_ids(body.tree.get("prompt")) else None
+    return Request(
+        form, body, chat, fields, native_only, texts, tuple(messages), model, collections, bound, unreadable=unreadable
+    )
+
+
+def _read_texts(form: Format, body: Body, model: str, collections: tuple[str, ...]) -> Request:
+    """An endpoint that takes texts and answers none."""
+    if collections:
+        raise BadRequest(f"{form.name} searches no collection: leave out what follows '@'", param="model")
+    asked = rerank.read(body.tree) if form is RERANK else _inputs(body)
+    said = (asked.query, *asked.texts) if isinstance(asked, rerank.Ranking) else asked.texts
+    return Request(
+        form,
+        body,
+        chat=None,
+        fields=_NO_CHAT,
+        native_only=None,
+        texts=tuple(body.strings()),
+        messages=tuple({"role": "user", "content": text} for text in said),
+        model=model,
+        collections=(),
+        prompt_tokens=asked.prompt_tokens,
+        longest=asked.longest,
+        unreadable="token ids" if isinstance(asked, embeddings.Inputs) and not asked.readable else None,
+    )
+
+
+def _inputs(body: Body) -> embeddings.Inputs:
+    embeddings.read_format(body.tree)
+    embeddings.read_dimensions(body.tree)
+    return embeddings.read_input(body.tree)
+
+
+def _has_token_ids(prompt: object) -> bool:
+    return isinstance(prompt, list) and not all(isinstance(part, str) for part in prompt)
+
+
+def _model_in(body: Body) -> tuple[str, tuple[str, ...]]:
+    """The model's name and the collections behind its '@'."""
+    asked = body.tree.get("model")
+    if not isinstance(asked, str) or not asked.strip():
+        raise BadRequest("'model' is missing: name one, or 'auto'; GET /v1/models lists them", param="model")
+    model, _, names = asked.partition("@")
+    collections = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    if "@" in asked and not collections:
+        raise BadRequest("'model' ends with '@': name a collection, as in 'auto@papers'", param="model")
+    return model.strip(), collections
+
+
+def _fields(chat: Body) -> ChatCompletionRequest:
+    try:
+        fields = msgspec.convert(chat.tree, ChatCompletionRequest)
+    except msgspec.ValidationError as error:
+        raise BadRequest(_without_content(str(error))) from None
+    if not fields.messages:
+        raise BadRequest("'messages' is empty: send at least one message", param="messages")
+    return fields
 
 
 def _bound(texts: Iterable[str]) -> int:
@@ -122,7 +193,7 @@ def _bound(texts: Iterable[str]) -> int:
     return estimate_tokens(size) + pictures * _PICTURE_TOKENS
 
 
-def _text(content: str | list[dict[str, object]] | None, between: str) -> str:
+def _text(content: str | list[dict[str, Any]] | None, between: str) -> str:
     if isinstance(content, list):
         texts = (part.get("text") for part in content if part.get("type") == "text")
         return between.join(text for text in texts if isinstance(text, str))

@@ -10,7 +10,7 @@ from retrieval.client import RetrievalError, RetrievalNotReady, Scope
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gateway.chat.request import ChatRequest
+    from gateway.chat.request import Request
     from gateway.principals import Principal
     from gateway.runtime import Runtime
     from retrieval.client import CollectionInfo, Passage
@@ -19,7 +19,7 @@ _PASSAGES = 6
 """Passages put into a prompt: six of some 400 tokens fit the smallest contexts beside a question."""
 
 
-async def passages_for(runtime: Runtime, principal: Principal, request: ChatRequest) -> tuple[Passage, ...]:
+async def passages_for(runtime: Runtime, principal: Principal, request: Request) -> tuple[Passage, ...]:
     """The passages nearest to the last question; none where no collection is asked for."""
     if not request.collections:
         return ()

@@ -34,14 +34,24 @@ class Tap:
         self._visible_bytes = 0
         self._thinking_bytes = 0
         self._choices: dict[int, _Choice] = {}
+        self.model: str | None = None
+        """The model that says to have answered."""
 
-    def see(self, chunk: Mapping[str, Any]) -> None:
-        """Take note of one chunk, or of a whole answer."""
+    def see(self, chunk: Mapping[str, Any], model: str | None = None) -> None:
+        """Take note of one chunk, or of a whole answer, and of the model that it names."""
+        self.model = model or self.model
         for choice in choices_of(chunk):
             seen = self._choices.setdefault(_index(choice, 0), _Choice())
             self._hear(seen, _object(choice.get("delta")) or _object(choice.get("message")))
             seen.finished = seen.finished or bool(choice.get("finish_reason"))
-        self._listen(read_usage(chunk))
+        self._listen(read_usage(chunk) or self._rest_of_usage(chunk))
+
+    def _rest_of_usage(self, chunk: Mapping[str, Any]) -> Usage | None:
+        """The usage where a stream says the prompt at its start and, at its end, what it wrote alone (Anthropic)."""
+        written = _object(chunk.get("usage")).get("completion_tokens")
+        if self._said is None or not isinstance(written, int) or isinstance(written, bool) or written < 0:
+            return None
+        return replace(self._said, output=written, reasoning=0)
 
     @property
     def finished(self) -> bool:
@@ -89,7 +99,8 @@ class Tap:
         self._said, self._seen_when_said = said, self._seen_bytes
 
     def _hear(self, seen: _Choice, part: Mapping[str, Any]) -> None:
-        content = text_in(part.get("content"))
+        refusal = part.get("refusal")
+        content = text_in(part.get("content")) + (refusal if isinstance(refusal, str) else "")
         seen.text.append(content)
         self._visible_bytes += len(content.encode())
         thoughts = (part.get(name) for name in ("reasoning_content", "reasoning"))

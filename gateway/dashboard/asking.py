@@ -100,7 +100,7 @@ class _Listener:
         await self.start(status, b"application/json", headers)
         await self.write(body)
 
-    async def fail(self, error: GatewayError, headers: Mapping[str, str]) -> None:
+    async def fail(self, error: GatewayError, headers: Mapping[str, str], last: bytes | None = None) -> None:
         self.code = error.code
         if self.started:
             await self.write(relay.error_event(error.body()))

@@ -49,6 +49,8 @@ class AttemptRow:
     total_ms: int | None
     settled_at: datetime | None
     bytes_out: int
+    answered_model: str | None
+    """The model that says to have answered, where it is not the one that was asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class DecisionRecord:
     code: str | None = None
     zone: str | None = None
     deployment: str | None = None
+    endpoint: str = "chat"
 
 
 async def find(engine: AsyncEngine, decision_id: str, principal: str | None = None) -> DecisionRecord | None:

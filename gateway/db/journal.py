@@ -174,6 +174,7 @@ _SETTLED_COLUMNS = (
     "total_ms",
     "settled_at",
     "bytes_out",
+    "answered_model",
 )
 _BOOT = _compiled(insert(boots), boots.c.keys())
 _HEARTBEAT = _compiled(update(boots).where(boots.c.boot_id == bindparam("b_boot_id")), ["heartbeat_at"])

@@ -134,6 +134,7 @@ decisions = Table(
     Column("passages", Integer, nullable=False),
     Column("zone", Text, comment="where the answer came from"),
     Column("deployment", Text),
+    Column("endpoint", Text, nullable=False, server_default="chat", comment="which endpoint the client asked"),
 )
 
 marks = Table(
@@ -173,6 +174,7 @@ attempts = Table(
     Column("total_ms", Integer),
     Column("settled_at", Moment),
     Column("bytes_out", BigInteger, nullable=False),
+    Column("answered_model", Text, comment="the model that says to have answered, where it is not the one asked"),
     CheckConstraint("state IN ('held', 'settled', 'recovered')", name="state"),
     CheckConstraint("outcome IN ('ok', 'aborted', 'failed', 'refused', 'unknown')", name="outcome"),
     CheckConstraint("(state = 'held') = (cost_nano_usd IS NULL)", name="cost_once_settled"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _NOTHING = Usage()
+_NAME = re.compile(r"[\w.:/@+ -]{1,120}\Z", re.ASCII)
+"""A model's name as upstreams write them; anything else could be words of an answer."""
 _MOST_TOKENS = 2**31
 """Of one lane of one attempt, far above any model's context: beyond it an upstream counts wrongly."""
 
@@ -68,6 +71,8 @@ class Attempt:
     bytes_out: int = 0
     """Bytes that reached the client."""
     first_byte_ms: int | None = None
+    answered_model: str | None = None
+    """The model that says to have answered, where it is not the one that was asked."""
     started: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +82,11 @@ class Attempt:
         """Note the time of the answer's first byte; later calls change nothing."""
         if self.first_byte_ms is None:
             self.first_byte_ms = self._elapsed_ms()
+
+    def answered_by(self, model: str | None) -> None:
+        """Note the model that a reply names: another one than was asked is flagged, at the price that the pack says."""
+        if model and not self.hold.deployment.is_called(model):
+            self.answered_model = model if _NAME.match(model) else "(unreadable)"
 
     def failed(self, error: UpstreamError | LabelExceedsClearance) -> None:
         """Note how the upstream failed, and what that cost where it did not say."""
@@ -97,7 +107,9 @@ class Attempt:
     @property
     def cost_nano_usd(self) -> int:
         """What the attempt would cost if it were settled now."""
-        return nano_usd(self.charged, self.hold.deployment.price)
+        deployment = self.hold.deployment
+        other = deployment.replies.price if self.answered_model is not None else None
+        return nano_usd(self.charged, other or deployment.price)
 
     def settlement(self) -> Settlement:
         """The attempt as it stands, to be written; one that nobody gave an outcome has failed within Soleira."""
@@ -112,6 +124,7 @@ class Attempt:
             total_ms=total_ms,
             settled_at=self.hold.started_at + timedelta(milliseconds=total_ms),
             bytes_out=self.bytes_out,
+            answered_model=self.answered_model,
         )
 
     def _elapsed_ms(self) -> int:

@@ -49,3 +49,5 @@ class Settlement:
     total_ms: int
     settled_at: datetime
     bytes_out: int
+    answered_model: str | None = None
+    """The model that says to have answered, where it is not the one that was asked."""

@@ -260,6 +260,7 @@ def _settled(settlement: Settlement) -> dict[str, journal.Value]:
         "total_ms": settlement.total_ms,
         "settled_at": microseconds(settlement.settled_at),
         "bytes_out": settlement.bytes_out,
+        "answered_model": settlement.answered_model,
     }
 
 

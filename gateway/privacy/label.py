@@ -40,10 +40,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a request carries: every decoded string with its place, and the body they stand in."""
+    """What a request carries: every decoded string with its place, and the bodies they stand in.
+
+    There are two where a request was translated: what the client wrote, and what may be sent in its place.
+    """
 
     texts: Sequence[tuple[str, str]]
-    body: Mapping[str, Any]
+    bodies: Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Labelled:
 
 async def label_of(pack: Pack, content: Content, given: Sequence[Source]) -> Labelled:
     """Join what is known of the request (`given`) with what its text and its other parts show."""
-    sources = [*given, *_unscannable(pack, content.body)]
+    sources = [*given, *dict.fromkeys(part for body in content.bodies for part in _unscannable(pack, body))]
     size = sum(len(text) for _, text in content.texts)
     if size > _SCANNED_CHARACTERS:
         sources.append(Source("too large to scan", pack.unscannable))
@@ -113,23 +116,32 @@ def _unscannable(pack: Pack, body: Mapping[str, Any]) -> Iterable[Source]:
     for name in sorted(_REFERENCES & body.keys()):
         if body[name]:
             yield Source(f"unscannable {name}", pack.unscannable)
-    messages = body.get("messages")
-    for index, message in enumerate(messages if isinstance(messages, list) else ()):
-        if isinstance(message, dict) and not _is_text(message):
-            yield Source(f"unscannable part in messages[{index}]", pack.unscannable)
+    for name in _SAID:
+        said = body.get(name)
+        for index, message in enumerate(said if isinstance(said, list) else ()):
+            if isinstance(message, dict) and not _is_text(message):
+                yield Source(f"unscannable part in {name}[{index}]", pack.unscannable)
 
 
 def _is_text(message: Mapping[str, Any]) -> bool:
     if any(message[name] for name in _REFERENCES & message.keys()):
         return False
-    content = message.get("content")
-    if isinstance(content, list):
-        return all(isinstance(part, dict) and _is_text_part(part) for part in content)
-    return content is None or isinstance(content, str)
+    return all(_is_text_part(part) for name in ("content", "output", "summary") for part in _parts(message.get(name)))
 
 
-def _is_text_part(part: Mapping[str, Any]) -> bool:
-    return part.get("type") in ("text", "refusal") and part.keys() <= _TEXT_PART
+def _parts(content: object) -> Sequence[object]:
+    """The parts of what was said; a plain text has none that would need a look."""
+    return content if isinstance(content, list) else () if content is None or isinstance(content, str) else (content,)
+
+
+def _is_text_part(part: object) -> bool:
+    """True if all that a part says are words: its strings are scanned wherever they stand."""
+    if not isinstance(part, dict):
+        return isinstance(part, str)
+    members = _WORDS.get(part.get("type") or "")
+    if members is None or not part.keys() <= members | _BESIDE:
+        return False
+    return all(_is_text_part(inner) for inner in _parts(part.get("content")))
 
 
 def _is_encoded(text: str) -> bool:
@@ -142,7 +154,21 @@ _REFERENCES = frozenset(
     "input_image video video_url".split()
 )
 """Members that carry or name something else than text, in the body or in a message of it."""
-_TEXT_PART = frozenset({"type", "text", "refusal", "annotations", "cache_control"})
+_SAID = ("messages", "input", "system")
+"""Members that hold what was said, in one endpoint or another; `input` may also be plain texts."""
+_BESIDE = frozenset({"type", "annotations", "cache_control", "citations", "logprobs", "id", "status"})
+_WORDS: Mapping[str, frozenset[str]] = {
+    "text": frozenset({"text"}),
+    "refusal": frozenset({"refusal"}),
+    "input_text": frozenset({"text"}),
+    "output_text": frozenset({"text"}),
+    "summary_text": frozenset({"text"}),
+    "reasoning_text": frozenset({"text"}),
+    "thinking": frozenset({"thinking", "signature"}),
+    "tool_use": frozenset({"name", "input"}),
+    "tool_result": frozenset({"tool_use_id", "content", "is_error"}),
+}
+"""The parts that hold words alone, with their members; a tool's input is data whose strings are scanned."""
 _DATA_URL = re.compile(r"\bdata:[a-z]+/[\w.+-]+[;,]", re.IGNORECASE)
 _BLOB = re.compile(r"[A-Za-z0-9+/]{400}")
 """Longer than any word, path or key: base64 of something."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gateway.catalog.deployments import Deployment
     from gateway.errors import GatewayError
     from gateway.routing.demand import Demand
+    from gateway.routing.rank import Fleet
     from policies.decide import Decision
 
 _CONNECT_ONE = (
@@ -26,7 +27,7 @@ _SURELY_TOO_LONG = 2
 twice the context cannot fit; in between the deployment itself decides."""
 
 
-def plan(deployments: Sequence[Deployment], decision: Decision, demand: Demand) -> tuple[Deployment, ...]:
+def plan(deployments: Sequence[Deployment], decision: Decision, demand: Demand, fleet: Fleet) -> tuple[Deployment, ...]:
     """Return the route, never empty; raises the error that names what is missing."""
     if demand.finds_nothing and (told := _tellers(deployments, decision)):
         return told
@@ -34,10 +35,10 @@ def plan(deployments: Sequence[Deployment], decision: Decision, demand: Demand) 
     allowed = [d for d in asked if d.zone.name in decision.zones]
     if not allowed:
         raise _nothing_allowed(asked, demand)
-    able = [d for d in allowed if _lacking(d, demand) is None]
+    able = [d for d in allowed if _lacking(d, demand, fleet) is None]
     if not able:
-        raise _lacking(allowed[0], demand) or NoDeployment(_CONNECT_ONE)
-    return tuple(rank.ordered(able, decision.prefer, demand))
+        raise _lacking(allowed[0], demand, fleet) or NoDeployment(_CONNECT_ONE)
+    return tuple(rank.ordered(able, decision, demand, fleet))
 
 
 def _tellers(deployments: Sequence[Deployment], decision: Decision) -> tuple[Deployment, ...]:
@@ -45,11 +46,34 @@ def _tellers(deployments: Sequence[Deployment], decision: Decision) -> tuple[Dep
     return tuple(d for d in deployments if d.engine == QUOTES and d.zone.name in decision.zones)
 
 
+def _no_endpoint(deployment: Deployment, demand: Demand) -> GatewayError | None:
+    """Why it cannot be asked in this form: it has neither the endpoint itself nor, where that would do, a chat."""
+    if deployment.offers(demand.endpoint):
+        return None
+    if not demand.has_chat:
+        return UnsupportedParameter(
+            f"{deployment.model!r} does not offer {demand.endpoint}: choose a model that does (GET /v1/models)",
+            param="model",
+        )
+    if demand.native_only is not None:
+        place, _, what = demand.native_only.partition(": ")
+        return UnsupportedParameter(
+            f"{place}: {what or 'this'} needs a deployment with a {demand.endpoint!r} endpoint of its own, and "
+            f"{deployment.model!r} states none (capabilities in deployments.yaml)",
+            param=place,
+        )
+    if not deployment.offers("chat"):
+        return UnsupportedParameter(f"{deployment.model!r} does not offer a chat", param="model")
+    return None
+
+
 def _is_asked(deployment: Deployment, decision: Decision, demand: Demand) -> bool:
     if demand.model != AUTO:
         return deployment.serves(demand.model)
     if deployment.engine == QUOTES:
         return demand.has_collections
+    if not demand.has_chat and deployment.builtin:
+        return deployment.offers(demand.endpoint)  # the house's own embedder stands in where nothing else is connected
     if not deployment.automatic or deployment.grade < (decision.at_least or 0):
         return False
     return decision.models is None or any(deployment.serves(model) for model in decision.models)
@@ -63,17 +87,26 @@ def _nothing_allowed(asked: Iterable[Deployment], demand: Demand) -> GatewayErro
     return NoDeployment(f"no deployment of {demand.model!r} is in a zone that this request may enter")
 
 
-def _lacking(deployment: Deployment, demand: Demand) -> GatewayError | None:
+def _lacking(deployment: Deployment, demand: Demand, fleet: Fleet) -> GatewayError | None:
     """Why this deployment cannot answer, or None if it can. What nobody stated is not held against it."""
-    if deployment.capabilities is not None:
-        for need in sorted(demand.needs - deployment.capabilities):
-            return UnsupportedParameter(f"{deployment.model!r} does not offer {need!r}", param=need)
-    if deployment.context is None:
-        return None
-    if demand.prompt_tokens > _SURELY_TOO_LONG * deployment.context:
+    if error := _no_endpoint(deployment, demand):
+        return error
+    if need := _unmet(deployment, demand, fleet):
+        return UnsupportedParameter(f"{deployment.model!r} does not offer {need!r}", param=need)
+    context = fleet.context(deployment)
+    if context is not None and demand.must_fit > _SURELY_TOO_LONG * context:
         return ContextLengthExceeded(
-            f"the request has about {demand.prompt_tokens} tokens, {deployment.model!r} takes {deployment.context}: "
+            f"the request has about {demand.must_fit} tokens, {deployment.model!r} takes {context}: "
             "shorten it or choose a model with a longer context",
             param="messages",
         )
     return None
+
+
+def _unmet(deployment: Deployment, demand: Demand, fleet: Fleet) -> str | None:
+    """The first need that the deployment does not meet, by what the pack states and what it said itself."""
+    if "vision" in demand.needs and fleet.is_blind(deployment):
+        return "vision"
+    if deployment.capabilities is None:
+        return None
+    return min(demand.needs - deployment.capabilities, default=None)

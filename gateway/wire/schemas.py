@@ -38,3 +38,5 @@ class ChatCompletionRequest(Struct):
     parallel_tool_calls: bool | None = None
     response_format: dict[str, Any] | None = None
     logprobs: bool | None = None
+    modalities: list[str] | None = None
+    audio: dict[str, Any] | None = None

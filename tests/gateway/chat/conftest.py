@@ -66,15 +66,22 @@ def stream(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-async def post(house: House, body: object, *, key: str = ADMIN_KEY, headers: Headers = ()) -> Answer:
-    """Post to the chat endpoint: bytes as they are, anything else as JSON."""
+async def post(
+    house: House,
+    body: object,
+    *,
+    key: str = ADMIN_KEY,
+    headers: Headers = (),
+    path: str = "/v1/chat/completions",
+) -> Answer:
+    """Post to an endpoint: bytes as they are, anything else as JSON."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     own = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     given = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
     sent = [(name, value) for name, value in own.items() if name not in dict(given)] + given
     async with (
         aiohttp.ClientSession() as session,
-        session.post(f"{house.url}/v1/chat/completions", data=content, headers=sent) as response,
+        session.post(f"{house.url}{path}", data=content, headers=sent) as response,
     ):
         return Answer(response.status, response.headers, await response.read())
 

@@ -55,7 +55,7 @@ async def test_only_the_model_is_replaced_where_the_upstream_knows_another_name(
         b'"stream":%s,"stream_options":{"include_usage":true}}'
     )
     raw %= b"true" if stream else b"false"
-    listed = deployment("gpt", "", upstream_model="vendor/gpt-4")
+    listed = deployment("gpt", "", upstream_model="vendor/gpt-4", replies={"accept": ["m"]})
     async with fake_upstream(told(stream=stream)) as up, house(tmp_path, [{**listed, "base_url": up.url}]) as home:
         given = await post(home, raw)
 

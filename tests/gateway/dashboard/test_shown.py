@@ -75,6 +75,7 @@ ATTEMPT = AttemptRow(
     total_ms=2,
     settled_at=AT,
     bytes_out=3,
+    answered_model=None,
 )
 HOSTED = replace(ATTEMPT, id="att_2", zone="hosted", deployment="moonshot", cost_nano_usd=1500)
 

@@ -1,0 +1,113 @@
+"""Puts together what one deployment is sent: the client's bytes but for the few members that must change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gateway.chat import passages as injecting
+from gateway.upstream.clients import Outgoing
+from gateway.upstream.dialects import arguments, parameters
+from gateway.upstream.dialects.known import checks_tool_arguments
+from gateway.wire.shapes import CHAT
+
+if TYPE_CHECKING:
+    from gateway.catalog.deployments import Deployment
+    from gateway.chat.admit import Admission
+    from gateway.chat.request import Request
+    from gateway.wire.spans import Body
+
+_USAGE_ON_REQUEST = frozenset({"/chat/completions", "/completions"})
+"""Endpoints whose streams say their usage only where it is asked for."""
+
+_SALTED = frozenset({"completions", "responses"})
+"""Endpoints, beside the chat, at which vLLM takes `cache_salt`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What goes to a deployment, and the parameters of the client's that do not."""
+
+    outgoing: Outgoing
+    dropped: tuple[str, ...] = ()
+
+
+def prepared(admission: Admission, deployment: Deployment, salt: str) -> Prepared:
+    """Put the request as this deployment takes it: natively where it has the endpoint itself, else as a chat."""
+    request = admission.call.request
+    chat = request.chat
+    if chat is None or is_native(request, deployment):
+        return _native(admission, deployment, salt)
+    changes = _named(request, chat, deployment) | _metered(request, chat)
+    messages = chat.items("messages")
+    if request.collections:
+        messages = injecting.inject(messages, request, admission)
+        changes["messages"] = b"[" + b",".join(messages) + b"]"
+    fitted = parameters.prepare(deployment, chat.tree, salt=salt, messages=messages)
+    changes |= fitted.changes
+    body = chat.splice(changes, fitted.drop | request.format.echoed)
+    return Prepared(_outgoing(admission, body, deployment), fitted.dropped)
+
+
+def is_native(request: Request, deployment: Deployment) -> bool:
+    """True if the deployment is asked at the client's own endpoint, which is another one than the chat's.
+
+    Passages are put into chats only.
+    """
+    form = request.format
+    return form.shape is not CHAT and not request.collections and deployment.offers(form.endpoint)
+
+
+def strips_usage(request: Request, shape_path: str) -> bool:
+    """True if the stream's usage was asked for by the ledger alone."""
+    return request.stream and not request.wants_usage and shape_path in _USAGE_ON_REQUEST
+
+
+def _outgoing(admission: Admission, body: bytes, deployment: Deployment) -> Outgoing:
+    request = admission.call.request
+    native = request.chat is None or is_native(request, deployment)
+    tools = request.fields.tools or ()
+    checks = bool(tools) and not native and checks_tool_arguments(deployment)
+    return Outgoing(
+        body=body,
+        label=admission.label,
+        stream=request.stream,
+        question=request.question,
+        passages=admission.passages,
+        language=admission.language,
+        shape=request.format.shape if native else CHAT,
+        unfit=partial(arguments.unfit, tools) if checks else None,
+        watch=partial(arguments.Watch, tools) if checks else None,
+    )
+
+
+def _native(admission: Admission, deployment: Deployment, salt: str) -> Prepared:
+    """The request for the deployment's own endpoint. Dialects speak of chats; what the pack strips holds here too."""
+    request = admission.call.request
+    form, body = request.format, request.body
+    changes = _named(request, body, deployment) | (form.changes(body.tree) if form.changes else {})
+    if strips_usage(request, form.shape.path):
+        changes |= _metered(request, body)
+    if deployment.cache_salt and form.endpoint in _SALTED:
+        changes["cache_salt"] = msgspec.json.encode(salt)
+    stripped = deployment.parameters.strip & body.tree.keys()
+    sent = body.splice(changes, form.drop | stripped)
+    return Prepared(_outgoing(admission, sent, deployment), tuple(sorted(stripped)))
+
+
+def _named(request: Request, body: Body, deployment: Deployment) -> dict[str, bytes]:
+    if body.tree.get("model") == deployment.upstream_model:
+        return {}
+    return {"model": msgspec.json.encode(deployment.upstream_model)}
+
+
+def _metered(request: Request, body: Body) -> dict[str, bytes]:
+    """Have a stream say its usage, for the ledger."""
+    asked = body.tree.get("stream_options")
+    options = asked if isinstance(asked, dict) else {}
+    if not request.stream or options.get("include_usage"):
+        return {}
+    return {"stream_options": msgspec.json.encode({**options, "include_usage": True})}
