@@ -23,9 +23,10 @@ router = APIRouter(prefix="/v1", tags=["models"])
 
 @router.get("/models")
 async def list_models(caller: Caller, runtime: CurrentRuntime) -> dict[str, Any]:
-    """List the models; `soleira` holds what OpenAI's shape has no place for."""
-    usable = _usable(runtime, caller)
-    return {"object": "list", "data": [_model(runtime, *model) for model in usable.items()]}
+    """List the models, for clients of OpenAI's API and of Anthropic's; `soleira` holds what neither has a place for."""
+    models = [_model(*model) for model in _usable(runtime, caller).items()]
+    page = {"has_more": False, "first_id": models[0]["id"], "last_id": models[-1]["id"]}
+    return {"object": "list", "data": models, **page}
 
 
 @router.get("/models/{name:path}")
@@ -34,7 +35,7 @@ async def show_model(name: str, caller: Caller, runtime: CurrentRuntime) -> dict
     deployments = _usable(runtime, caller).get(name)
     if deployments is None:
         raise ModelNotFound(f"the model {name!r} does not exist: GET /v1/models lists the ones you may use")
-    return _model(runtime, name, deployments)
+    return _model(name, deployments)
 
 
 def _usable(runtime: Runtime, caller: Principal) -> dict[str, list[Deployment]]:
@@ -64,7 +65,7 @@ def _zones_for(runtime: Runtime, caller: Principal, model: str) -> tuple[str, ..
     return decide(pack, signals).zones
 
 
-def _model(runtime: Runtime, name: str, deployments: list[Deployment]) -> dict[str, Any]:
+def _model(name: str, deployments: list[Deployment]) -> dict[str, Any]:
     contexts = [deployment.context for deployment in deployments if deployment.context is not None]
     capabilities = frozenset[str]().union(*(deployment.capabilities or {"chat"} for deployment in deployments))
     return {
@@ -72,6 +73,9 @@ def _model(runtime: Runtime, name: str, deployments: list[Deployment]) -> dict[s
         "object": "model",
         "created": 0,
         "owned_by": "soleira",
+        "type": "model",
+        "display_name": name,
+        "created_at": "1970-01-01T00:00:00Z",
         "soleira": {
             "zones": sorted({deployment.zone.name for deployment in deployments}),
             "deployments": [deployment.name for deployment in deployments],
