@@ -93,11 +93,3 @@ async def test_a_deployment_of_the_house_that_leads_outside_is_refused(tmp_path:
     with pytest.raises(NotLocal, match="near"):
         await opened(settings, names=Names({"nas.example": [["93.184.215.14"]]}))
     await opened(settings, names=Names({"nas.example": [["127.0.0.1"]]}))
-
-
-@pytest.mark.parametrize("engine", ["litellm", "anthropic"])
-async def test_an_engine_that_is_not_there_yet_is_refused_by_name(tmp_path: Path, engine: str) -> None:
-    settings = make_settings(tmp_path, RULES, [deployment("x", "http://127.0.0.1:1/v1", engine=engine)])
-
-    with pytest.raises(CatalogError, match=f"'{engine}' is not available yet"):
-        await opened(settings)
