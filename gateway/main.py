@@ -20,6 +20,9 @@ from redis.asyncio import Redis
 
 from gateway.api.admin import create_admin
 from gateway.api.app import create_app
+from gateway.catalog.engines import Engines
+from gateway.catalog.load import EMBEDDER_ENGINE
+from gateway.catalog.observed import Observed
 from gateway.catalog.packs import REFUSALS, Folder, Packs
 from gateway.dashboard import pages
 from gateway.db import marks
@@ -32,12 +35,21 @@ from gateway.privacy.conversations import Conversations
 from gateway.revocations import Revocations
 from gateway.runtime import Runtime, new_id, now
 from gateway.settings import Settings
-from gateway.supervisor.parts import demonstrates
+from gateway.supervisor import parts
 from gateway.telemetry import Metrics, configure_logging
+from gateway.upstream.clients.embedder import EmbedderClient
 from gateway.upstream.clients.http import HttpClient
+from gateway.upstream.clients.litellm import ENGINES, LitellmClient
 from gateway.upstream.clients.quotes import QuotesClient
+from gateway.upstream.cooldown import Cooldown
 from gateway.upstream.dispatch import Upstreams
+from gateway.upstream.exit import Exit
+from gateway.upstream.fleet import Fleet
 from gateway.upstream.guard import Guard
+from gateway.upstream.probes.prober import Prober
+from gateway.upstream.queue import Queues
+from gateway.upstream.tickets import Tickets
+from gateway.upstream.waking import Waking
 from policies.load import load_pack
 from retrieval.client import RetrievalClient, RetrievalError
 
@@ -75,9 +87,19 @@ async def _serve(settings: Settings, host: str, port: int) -> None:
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, _stop, public, admin)
-        async with asyncio.TaskGroup() as serving:
-            serving.create_task(public.serve())
-            serving.create_task(admin.serve())
+        with _running(_serve_exit(runtime)):  # until answers under way, which may need it, are given
+            async with asyncio.TaskGroup() as serving:
+                serving.create_task(public.serve())
+                serving.create_task(admin.serve())
+
+
+async def _serve_exit(runtime: Runtime) -> None:
+    """Serve the litellm process's way out, where the pack has such a process."""
+    if not parts.translates(runtime.packs.current.pack):
+        return
+    socket = parts.exit_socket(runtime.settings)
+    socket.unlink(missing_ok=True)
+    await _Server(_config(runtime.exit, uds=str(socket))).serve()
 
 
 @asynccontextmanager
@@ -86,7 +108,7 @@ async def open_runtime(
 ) -> AsyncGenerator[Runtime, None]:
     """Open every part the gateway is made of, lowest first, and close them in the opposite order."""
     metrics = Metrics()
-    engine_socket = settings.engine_socket if demonstrates(load_pack(settings.pack)) else None
+    engine_socket = settings.engine_socket if parts.demonstrates(load_pack(settings.pack)) else None
     async with AsyncExitStack() as stack:
         engine = open_engine(settings.ledger_url)
         stack.push_async_callback(engine.dispose)
@@ -94,7 +116,7 @@ async def open_runtime(
         await recover(engine, boot)
         writer = await stack.enter_async_context(open_writer(settings.ledger_path, boot))
         guard = await stack.enter_async_context(Guard())
-        packs = await Packs.open(Folder(settings.pack, os.environ, engine_socket, guard.prove))
+        packs = await Packs.open(Folder(settings.pack, os.environ, engine_socket, guard.prove, Engines.of(settings)))
         store = Redis.from_url(settings.redis)
         stack.push_async_callback(store.aclose)
         principals = Principals(engine, settings.admin_digest or "")
@@ -102,7 +124,15 @@ async def open_runtime(
         stack.enter_context(_running(revocations.listen()))
         stack.enter_context(_running(packs.follow(partial(_tell, retrieval))))
         stack.enter_context(_running(keep_recovering(engine, boot)))
-        conversations = Conversations(engine, writer, settings.secret.read_bytes(), await marks.digests(engine))
+        secret = settings.secret.read_bytes()
+        conversations = Conversations(engine, writer, secret, await marks.digests(engine))
+        observed, queues, cooldown = Observed(now), Queues(), Cooldown(store, now)
+        stack.enter_context(_running(cooldown.listen()))
+        waking = await stack.enter_async_context(Waking(guard, awake=cooldown.succeeded))
+        prober = Prober(guard, observed, packs, busy=lambda name: any(queues.load(name)))
+        stack.enter_context(_running(prober.run()))
+        http, tickets = HttpClient(guard), Tickets()
+        translating = LitellmClient(http, tickets, parts.litellm_socket(settings))
         yield Runtime(
             settings=settings,
             packs=packs,
@@ -111,10 +141,23 @@ async def open_runtime(
             principals=principals,
             revocations=revocations,
             retrieval=retrieval,
-            upstreams=Upstreams(guard, HttpClient(guard), QuotesClient(retrieval)),
+            upstreams=Upstreams(
+                guard,
+                http,
+                QuotesClient(retrieval),
+                others={EMBEDDER_ENGINE: EmbedderClient(retrieval), **dict.fromkeys(ENGINES, translating)},
+                cooldown=cooldown,
+                queues=queues,
+                waking=waking,
+                slots=observed.slots,
+            ),
+            fleet=Fleet(cooldown, queues, observed),
+            prober=prober,
+            exit=Exit(http, tickets),
             conversations=conversations,
             metrics=metrics,
             loopback_only=loopback_only,
+            secret=secret,
         )
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gateway.settings import Settings
     from gateway.telemetry import Metrics
     from gateway.upstream.dispatch import Upstreams
+    from gateway.upstream.exit import Exit
+    from gateway.upstream.fleet import Fleet
+    from gateway.upstream.probes.prober import Prober
     from retrieval.client import RetrievalClient
 
 
@@ -44,8 +47,14 @@ class Runtime:
     revocations: Revocations
     retrieval: RetrievalClient
     upstreams: Upstreams
+    fleet: Fleet
+    prober: Prober
+    exit: Exit
+    """The litellm process's way out, to be served on a socket of its own."""
     conversations: Conversations
     metrics: Metrics
     loopback_only: bool
+    secret: bytes
+    """32 bytes of this house, from which keyed digests are derived."""
     now: Callable[[], datetime] = now
     new_id: Callable[[str], str] = new_id

@@ -21,6 +21,7 @@ from gateway.errors import (
     UpstreamUnreachable,
 )
 from gateway.upstream import retry_after
+from gateway.upstream.clients.litellm import ENGINES, needs_litellm
 from gateway.upstream.cooldown import Cooldown
 from gateway.upstream.opening import Opening
 from gateway.upstream.queue import Queues
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 _ROUNDS = 2
 _TRIES_OF_ONE_DEPLOYMENT = 2
 _BACK_OFF_SECONDS = (0.05, 0.25)
-_ANTHROPIC = "anthropic"
-_OF_ANTHROPIC_ITSELF = "/messages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ class Upstreams:
     def client(self, deployment: Deployment, shape: Shape) -> Client:
         if deployment.engine == QUOTES:
             return self.quotes
-        if deployment.engine == _ANTHROPIC and shape.path == _OF_ANTHROPIC_ITSELF:
+        if deployment.engine in ENGINES and not needs_litellm(deployment, shape):
             return self.http
         return self.others.get(deployment.engine, self.http)
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
+import msgspec
 import structlog
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from gateway.errors import LabelExceedsClearance, NotLocal
+from gateway.errors import LabelExceedsClearance, NotLocal, UpstreamUnavailable, UpstreamUnreachable
+from gateway.upstream import residence
+from gateway.upstream.residence import Residence
+from gateway.upstream.tickets import PLACEHOLDER
 from policies.zones import parse_address
 
 if TYPE_CHECKING:
@@ -35,6 +41,16 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 # Servers drop idle connections after 5 s (uvicorn, so vLLM and SGLang too); a POST on a dropped one cannot be repeated.
 _KEEP_ALIVE_SECONDS = 4.0
 _LOOPBACK = parse_address("127.0.0.1")
+_ANTHROPIC = "anthropic"
+_ANTHROPIC_VERSION = "2023-06-01"
+_LITELLM = "litellm"
+_CREDENTIALS = frozenset({"authorization", "x-api-key"})
+_V1 = "/v1"
+_LOOK_CONNECT_SECONDS = 2.0
+_LOOK_SECONDS = 5.0
+_LOOK_BYTES = 4 * 1024 * 1024
+# A look's connection is not left to a request: many servers drop it at once, just when a POST would go out on it.
+_NOT_KEPT = {"Connection": "close"}
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
@@ -55,6 +71,7 @@ class Guard:
         self._resolve = resolve
         self._tls = _tls_context()
         self._sessions: dict[tuple[str, str, Zone], aiohttp.ClientSession] = {}
+        self._residence = Residence(self._say)
 
     async def __aenter__(self) -> Self:
         return self
@@ -78,38 +95,95 @@ class Guard:
 
         Names of other zones are not looked up: nobody outside learns that this house is up.
         """
+        deployments = tuple(deployments)
         for deployment in deployments:
             target = Target.of(deployment)
             if target is not None and target.socket is None and _is_own(deployment.zone):
                 await self._prove(deployment, target)
+        await asyncio.gather(*(self._prove_residence(d) for d in deployments if _may_live_elsewhere(d)))
 
     @asynccontextmanager
     async def post(
-        self, deployment: Deployment, label: Label, path: str, body: bytes
+        self, deployment: Deployment, label: Label, path: str, body: bytes, headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a JSON body to a path below the deployment's base URL; leaving the context hangs up.
 
-        No header of a client's goes along, and no key but the deployment's own.
+        No header of a client's goes along, and no key but the deployment's own; `headers` are the gateway's.
         """
         self.check(deployment, label)
-        target = Target.of(deployment)
-        if target is None:
-            raise NotLocal(f"deployment {deployment.name!r} has no address to connect to")
-        response = await self._open(deployment, target, path, body)
+        target = _target(deployment)
+        if _may_live_elsewhere(deployment):
+            await self._residence.check(deployment)
+        response = await self._open(deployment, target, path, _Content(body, _joined(headers or {}, deployment)))
         try:
             yield response
         finally:
             response.release()  # back to the pool if it was read to its end, else closed
 
-    async def _open(self, deployment: Deployment, target: Target, path: str, body: bytes) -> aiohttp.ClientResponse:
+    async def get(self, deployment: Deployment, path: str) -> Heard:
+        """Ask a deployment about itself. Nobody's text goes along, so that no label is needed.
+
+        Paths are written as engines document them: `/v1/...` is asked below the base URL, any other one at the server's
+        root, which is the base URL without its `/v1`.
+        """
+        return await self._look(deployment, _Question("GET", path))
+
+    async def ask(self, deployment: Deployment, path: str, body: bytes) -> Heard:
+        """The same by POST, for questions that name a model."""
+        return await self._look(deployment, _Question("POST", path, body))
+
+    async def knock(self, deployment: Deployment, url: str, seconds: float) -> Heard:
+        """Send an empty POST to a URL in the deployment's zone; the deployment's key is not for it."""
+        door = replace(deployment, base_url=url, api_key=None)
+        return await self._look(door, _Question("POST", "", b"", seconds))
+
+    async def _look(self, deployment: Deployment, question: _Question) -> Heard:
+        target = _target(deployment)
+        connect = min(_LOOK_CONNECT_SECONDS, deployment.limits.connect)
+        try:
+            async with (
+                asyncio.timeout(question.seconds),
+                self._session(deployment, target).request(
+                    question.method,
+                    URL(target.beside(question.path) if question.path else target.url),
+                    data=question.body,
+                    headers={**_headers(deployment), **_NOT_KEPT},
+                    timeout=aiohttp.ClientTimeout(total=None, connect=connect, sock_connect=connect),
+                    allow_redirects=False,
+                ) as response,
+            ):
+                return Heard(response.status, await _bounded(response.content))
+        except aiohttp.ClientConnectorError as error:
+            if isinstance(error.os_error, _OutsideZoneError):
+                raise _not_local(deployment, str(error.os_error)) from None
+            raise _silent(deployment) from None
+        except (aiohttp.ClientError, OSError, TimeoutError):
+            raise _silent(deployment) from None
+
+    async def _say(self, deployment: Deployment, path: str, body: bytes | None) -> Mapping[str, Any] | None:
+        heard = await (self.get(deployment, path) if body is None else self.ask(deployment, path, body))
+        if heard.status == HTTPStatus.NOT_FOUND:
+            return None
+        said = heard.json()
+        if heard.status != HTTPStatus.OK or said is None:
+            raise residence.unsaid(deployment)
+        return said
+
+    async def _prove_residence(self, deployment: Deployment) -> None:
+        with contextlib.suppress(UpstreamUnavailable):  # one that is off now is asked before anything is sent to it
+            await self._residence.prove(deployment)
+
+    async def _open(
+        self, deployment: Deployment, target: Target, path: str, content: _Content
+    ) -> aiohttp.ClientResponse:
         limits = deployment.limits
         timeout = aiohttp.ClientTimeout(total=limits.total, connect=limits.connect, sock_connect=limits.connect)
         session = self._session(deployment, target)
         try:
             return await session.post(
                 URL(target.url + path, encoded=True),
-                data=body,
-                headers=_headers(deployment),
+                data=content.body,
+                headers=content.headers,
                 timeout=timeout,
                 allow_redirects=False,
             )
@@ -170,6 +244,47 @@ class Target:
         if scheme in ("http", "https"):
             return cls(deployment.base_url.rstrip("/"))
         return None
+
+    def beside(self, path: str) -> str:
+        """The URL of a path as its engine documents it: `/v1/...` below this one, others at the server's root."""
+        if path.startswith(_V1 + "/"):
+            return self.url + path.removeprefix(_V1)
+        return self.url.removesuffix(_V1) + path
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What a deployment is asked about itself."""
+
+    method: str
+    path: str
+    """Empty: the base URL itself."""
+    body: bytes | None = None
+    seconds: float = _LOOK_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a deployment says of itself."""
+
+    status: int
+    body: bytes
+
+    def json(self) -> dict[str, Any] | None:
+        """The JSON object it is; None if it is none."""
+        try:
+            value = msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What a request carries."""
+
+    body: bytes
+    headers: Mapping[str, str]
 
 
 class _OutsideZoneError(OSError):
@@ -235,6 +350,29 @@ def _zone_sockets(zone: Zone) -> Callable[[AddrInfoType], socket.socket]:
     return make
 
 
+def _target(deployment: Deployment) -> Target:
+    target = Target.of(deployment)
+    if target is None:
+        raise NotLocal(f"deployment {deployment.name!r} has no address to connect to")
+    return target
+
+
+def _may_live_elsewhere(deployment: Deployment) -> bool:
+    """True if the address is of the zone but the engine may hand requests on to somebody outside of it."""
+    return deployment.engine == residence.OLLAMA and not deployment.zone.addresses.classes & {"public", "any"}
+
+
+async def _bounded(content: aiohttp.StreamReader) -> bytes:
+    read = bytearray()
+    while len(read) < _LOOK_BYTES and (chunk := await content.readany()):
+        read += chunk
+    return bytes(read[:_LOOK_BYTES])
+
+
+def _silent(deployment: Deployment) -> UpstreamUnreachable:
+    return UpstreamUnreachable(f"deployment {deployment.name!r} does not answer: is it running?")
+
+
 def _is_own(zone: Zone) -> bool:
     classes = zone.addresses.classes
     return not classes & {"public", "any"} and all(network.is_private for network in zone.addresses.networks)
@@ -242,9 +380,32 @@ def _is_own(zone: Zone) -> bool:
 
 def _headers(deployment: Deployment) -> dict[str, str]:
     headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "soleira"}
+    if deployment.engine == _ANTHROPIC:
+        headers["anthropic-version"] = _ANTHROPIC_VERSION
     if deployment.api_key is not None:
-        headers["Authorization"] = f"Bearer {deployment.api_key}"
+        headers.update(_credential(deployment.engine, deployment.api_key))
     return headers
+
+
+def _joined(more: Mapping[str, str], deployment: Deployment) -> dict[str, str]:
+    """The deployment's headers with others beside them: none takes the place of one, nor of a key."""
+    own = {**_headers(deployment), **_placed(more, deployment)}
+    taken = {name.lower() for name in own} | _CREDENTIALS
+    return {**{name: value for name, value in more.items() if name.lower() not in taken}, **own}
+
+
+def _placed(headers: Mapping[str, str], deployment: Deployment) -> dict[str, str]:
+    """The headers in which a placeholder stands for the key, with the key: litellm knows where a provider wants it."""
+    if deployment.engine != _LITELLM or deployment.api_key is None:
+        return {}
+    key = deployment.api_key
+    return {name: value.replace(PLACEHOLDER, key) for name, value in headers.items() if PLACEHOLDER in value}
+
+
+def _credential(engine: str, key: str) -> dict[str, str]:
+    if engine == _LITELLM:
+        return {}  # see _placed
+    return {"x-api-key": key} if engine == _ANTHROPIC else {"Authorization": f"Bearer {key}"}
 
 
 def _tls_context() -> ssl.SSLContext:

@@ -1,0 +1,1 @@
+"""Looks at deployments themselves: whether they answer, what they serve, how busy they are."""
