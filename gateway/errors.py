@@ -22,6 +22,7 @@ GatewayError
 └── UpstreamError              502 upstream_error
     ├── UpstreamUnavailable    502 upstream_unavailable
     │   ├── UpstreamUnreachable      502 upstream_unavailable
+    │   │   └── UpstreamStarting     503 upstream_unavailable
     │   └── UpstreamBusy             503 upstream_busy
     ├── UpstreamTimeout        504 upstream_timeout
     ├── UpstreamRefused        (its own status) upstream_refused
@@ -154,6 +155,12 @@ class UpstreamUnavailable(UpstreamError):
 
 class UpstreamUnreachable(UpstreamUnavailable):
     """There was no connection, so nothing was sent."""
+
+
+class UpstreamStarting(UpstreamUnreachable):
+    """A process of this house that is not there yet, or not again."""
+
+    status = 503
 
 
 class UpstreamBusy(UpstreamUnavailable):

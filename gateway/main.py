@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 
 from gateway.api.admin import create_admin
 from gateway.api.app import create_app
+from gateway.catalog.deployments import TRANSLATED
 from gateway.catalog.engines import Engines
 from gateway.catalog.load import EMBEDDER_ENGINE
 from gateway.catalog.observed import Observed
@@ -39,7 +40,7 @@ from gateway.supervisor import parts
 from gateway.telemetry import Metrics, configure_logging
 from gateway.upstream.clients.embedder import EmbedderClient
 from gateway.upstream.clients.http import HttpClient
-from gateway.upstream.clients.litellm import ENGINES, LitellmClient
+from gateway.upstream.clients.litellm import LitellmClient
 from gateway.upstream.clients.quotes import QuotesClient
 from gateway.upstream.cooldown import Cooldown
 from gateway.upstream.dispatch import Upstreams
@@ -99,7 +100,10 @@ async def _serve_exit(runtime: Runtime) -> None:
         return
     socket = parts.exit_socket(runtime.settings)
     socket.unlink(missing_ok=True)
-    await _Server(_config(runtime.exit, uds=str(socket))).serve()
+    try:
+        await _Server(_config(runtime.exit, uds=str(socket))).serve()
+    finally:
+        socket.unlink(missing_ok=True)
 
 
 @asynccontextmanager
@@ -129,7 +133,7 @@ async def open_runtime(
         observed, queues, cooldown = Observed(now), Queues(), Cooldown(store, now)
         stack.enter_context(_running(cooldown.listen()))
         waking = await stack.enter_async_context(Waking(guard, awake=cooldown.succeeded))
-        prober = Prober(guard, observed, packs, busy=lambda name: any(queues.load(name)))
+        prober = Prober(guard, observed, packs, busy=queues.was_busy)
         stack.enter_context(_running(prober.run()))
         http, tickets = HttpClient(guard), Tickets()
         translating = LitellmClient(http, tickets, parts.litellm_socket(settings))
@@ -145,11 +149,12 @@ async def open_runtime(
                 guard,
                 http,
                 QuotesClient(retrieval),
-                others={EMBEDDER_ENGINE: EmbedderClient(retrieval), **dict.fromkeys(ENGINES, translating)},
+                others={EMBEDDER_ENGINE: EmbedderClient(retrieval), **dict.fromkeys(TRANSLATED, translating)},
                 cooldown=cooldown,
                 queues=queues,
                 waking=waking,
                 slots=observed.slots,
+                context=observed.context,
             ),
             fleet=Fleet(cooldown, queues, observed),
             prober=prober,

@@ -36,8 +36,16 @@ def address_problem(entry: DeploymentEntry, zone: Zone) -> Misplaced | None:
             f"{entry.upstream_model!r} runs at ollama.com although the address is local: "
             "move it to a zone for hosted models, with the addresses 'any'",
         )
+    if entry.gguf is not None:
+        return _own_problem(zone)
     message = _unix_problem(entry.base_url, zone) if entry.base_url.startswith("unix:") else _url(entry.base_url, zone)
     return None if message is None else Misplaced("base_url", message)
+
+
+def _own_problem(zone: Zone) -> Misplaced | None:
+    if "loopback" in zone.addresses.classes:
+        return None
+    return Misplaced("zone", f"{zone.name!r} is not this machine, on which the house runs a GGUF file")
 
 
 def _runs_elsewhere(entry: DeploymentEntry) -> bool:

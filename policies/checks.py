@@ -11,9 +11,11 @@ from policies.labels import Level
 from policies.pack import AUTO, QUOTES
 from policies.problems import closest
 from policies.schema import DeploymentSpec, OwnedPrice, TokenPrice
+from policies.weights import weights_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path as FilePath
 
     from policies.problems import Problem
     from policies.schema import (
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from policies.zones import Addresses, Zone
 
 RESERVED = frozenset({AUTO, QUOTES})
+
+_UNDER_GGUF = {key: f": write `gguf: {{{key}: …}}`" for key in ("context", "slots")}
+_NOT_BESIDE_GGUF = frozenset({"api_key", "wake", *_UNDER_GGUF})
 
 
 def rules_problems(source: Source, rules: RulesFile) -> Iterator[Problem]:
@@ -65,6 +70,8 @@ def deployment_problems(source: Source, deployments: DeploymentsFile) -> Iterato
         if entry.model in RESERVED:
             yield source.problem((*path, "model"), f"{entry.model!r} is a name of Soleira's own")
         yield from _alias_problems(source, path, entry, entries)
+        if entry.gguf is not None:
+            yield from _gguf_problems(source, path, entry)
 
 
 def place_problems(source: Source, deployments: DeploymentsFile, zones: Mapping[str, Zone]) -> Iterator[Problem]:
@@ -79,6 +86,13 @@ def place_problems(source: Source, deployments: DeploymentsFile, zones: Mapping[
         wrong = address_problem(entry, zone)
         if wrong is not None:
             yield source.problem((*path, wrong.key), wrong.message)
+
+
+def weights_problems(source: Source, deployments: DeploymentsFile, models: FilePath) -> Iterator[Problem]:
+    """The GGUF files that the house is to run must lie where they are said to, and be whole."""
+    for index, entry in enumerate(deployments.deployments):
+        for key, message in weights_faults(entry.gguf, models) if entry.gguf else ():
+            yield source.problem(("deployments", index, "gguf", key), message)
 
 
 def priced(
@@ -170,6 +184,17 @@ def _alias_problems(
         others = {other.model for other in entries if alias == other.model or alias in other.aliases}
         if others - {entry.model}:
             yield source.problem((*path, "aliases"), f"{alias!r} names another deployment's model as well")
+
+
+def _gguf_problems(source: Source, path: Path, entry: DeploymentEntry) -> Iterator[Problem]:
+    """What the house itself runs needs no address, key or waking, and says under `gguf` how much it can hold."""
+    if entry.engine != "llama_server":
+        yield source.problem((*path, "engine"), "should be llama_server: GGUF files run on llama.cpp")
+    for key in sorted(entry.model_fields_set & _NOT_BESIDE_GGUF):
+        yield source.problem((*path, key), f"has no meaning beside `gguf`{_UNDER_GGUF.get(key, '')}")
+    if "vision" in entry.capabilities and entry.gguf is not None and entry.gguf.mmproj is None:
+        message = "names vision, for which `gguf` should name a projector (mmproj)"
+        yield source.problem((*path, "capabilities"), message)
 
 
 def _owned(source: Source, path: Path, entry: DeploymentEntry, machines: BreakEvenFile) -> DeploymentSpec | Problem:

@@ -41,11 +41,16 @@ FILES = (*REQUIRED, "rules_test.yaml", "collections.yaml", "prices.yaml", "break
 _M = TypeVar("_M", bound=BaseModel)
 
 
-def load_pack(folder: Path) -> Pack:
-    """Read and check the pack in a folder; PackError with all its problems. Its tests are not run here."""
+def load_pack(folder: Path, models: Path | None = None) -> Pack:
+    """Read and check the pack in a folder; PackError with all its problems. Its tests are not run here.
+
+    `models` is where GGUF files lie that it names; None: they are not looked at.
+    """
     contents, problems = _contents(folder)
     files = _Files(contents, problems)
     problems += [*_within_files(files), *_between_files(files)]
+    if files.deployments is not None and models is not None:
+        problems += checks.weights_problems(files.deployments.source, files.deployments.value, models)
     specs = _specs(files, problems)
     if problems or not (files.rules and files.deployments and files.collections and files.tests):
         raise PackError(sorted(problems, key=_position))

@@ -51,6 +51,7 @@ _M = TypeVar("_M", bound=BaseModel)
 _AMOUNT = re.compile(r"\d{1,9}(\.\d{1,12})?\Z")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,120}\Z")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,119}\Z")
+_GGUF = re.compile(r"[^\x00-\x1f\x7f]{1,1000}\.gguf\Z", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 
 
@@ -76,6 +77,12 @@ def _model(value: str) -> str:
 def _word(value: str) -> str:
     if not _WORD.match(value):
         raise ValueError("should be letters, digits and . _ - only, at most 64")
+    return value
+
+
+def _gguf_path(value: str) -> str:
+    if not _GGUF.match(value):
+        raise ValueError("should be the path of a .gguf file")
     return value
 
 
@@ -161,6 +168,7 @@ AddressList = Annotated[Addresses, PlainValidator(_addresses, json_schema_input_
 Name = Annotated[str, AfterValidator(_name)]
 ModelName = Annotated[str, AfterValidator(_model)]
 Word = Annotated[str, AfterValidator(_word)]
+GgufPath = Annotated[str, AfterValidator(_gguf_path)]
 
 Names = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1)]
 ModelNames = Annotated[tuple[ModelName, ...], BeforeValidator(_listed), Field(min_length=1)]
@@ -390,12 +398,30 @@ class Wake(Strict):
         return self
 
 
+class Gguf(Strict):
+    """A model file that the house itself runs, on llama.cpp."""
+
+    path: GgufPath
+    """From the root, or below the folder `models` of the data directory, where `soleira models pull` puts files."""
+    mmproj: GgufPath | None = None
+    """The projector by which the model sees pictures."""
+    context: Annotated[int, Field(ge=256, le=10_000_000)] = 8192
+    """Tokens of one request, its answer included; memory is taken for it whether it is used or not."""
+    slots: Annotated[int, Field(ge=1, le=64)] = 1
+    """Requests it answers at once, each with the whole context."""
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Left out: half of what the processor has."""
+    gpu_layers: Annotated[int, Field(ge=0, le=10_000)] = 0
+
+
 class DeploymentBase(Strict):
     name: ModelName
     model: ModelName
     aliases: Annotated[tuple[ModelName, ...], BeforeValidator(_listed)] = ()
     engine: Engine
-    base_url: str
+    base_url: str = ""
+    """Where it is called; empty where `gguf` says what the house itself runs."""
+    gguf: Gguf | None = None
     upstream_model: Name = Field(default_factory=lambda data: data.get("model", ""))
     api_key: KeySource | None = None
     zone: Word
@@ -428,6 +454,12 @@ class DeploymentBase(Strict):
     """When this entry was held against its source."""
     retires_on: date | None = None
     """The day its operator takes the model away."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if bool(self.base_url) == (self.gguf is not None):
+            raise ValueError("should name either base_url, or gguf for a file that the house runs itself")
+        return self
 
 
 class DeploymentEntry(DeploymentBase):
@@ -509,6 +541,9 @@ class Expect(Strict):
     action: Action | None = None
     zones: tuple[Word, ...] | None = None
     models: tuple[ModelName, ...] | None = None
+    at_least: Grade | None = None
+    prefer: Prefer | None = None
+    spill_above: Tokens | None = None
     code: Word | None = None
 
     _some = model_validator(mode="after")(_something)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from policies.zones import Zone
 
 
+_NAME = re.compile(r"[\w.:/@+ -]{1,120}\Z", re.ASCII)
+"""A model's name as upstreams write them; anything else could be words of an answer."""
+TRANSLATED = frozenset({"anthropic", "litellm"})
+"""Engines some of whose endpoints need the litellm process."""
 _VERSION = re.compile(r"[-@:](?:v?\d[\d.-]*|latest)\Z")
 """What may stand behind a model's name: `-2026-08-06`, `@20261001`, `:latest`."""
 
@@ -141,6 +145,11 @@ class Deployment:
         if self.engine == "litellm" and endpoint not in ("chat", "embeddings"):
             return False
         return endpoint == "chat" if self.capabilities is None else endpoint in self.capabilities
+
+
+def is_model_name(text: str) -> bool:
+    """True if an upstream may be quoted with it as the name of a model."""
+    return bool(_NAME.match(text))
 
 
 def _plain(model: str) -> str:

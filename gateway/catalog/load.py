@@ -1,4 +1,4 @@
-"""Turns a pack's deployments into callable ones, and adds the two that every house has."""
+"""Turns a pack's deployments into callable ones, and adds those that every house has."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from policies.pack import QUOTES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gateway.catalog.engines import Engines
     from policies.load import Pack
     from policies.schema import DeploymentSpec, KeySource, LimitsEntry, ParameterRules, TokenPrice
 
 DEMONSTRATION = "smollm2-135m"
+EMBEDDER = "e5-small"
+EMBEDDER_ENGINE = "embedder"
+"""The engine of what the retrieval process answers itself; no pack can name it."""
 
 _FREE = Price(Decimal(0), Decimal(0), source="this machine, already paid for", as_of=date(2026, 11, 30))
-
-
-# Their wire formats are translated in a process of their own, which does not exist yet.
-_NOT_YET = frozenset({"anthropic", "litellm"})
 
 
 _NO_CHAT = frozenset({"embeddings", "rerank"})
@@ -55,18 +55,22 @@ class Catalog:
         return models
 
 
-def load(pack: Pack, environment: Mapping[str, str], engine_socket: Path | None) -> Catalog:
-    """Build the catalog; `engine_socket` is the demonstration engine's, None where it cannot run."""
-    deployments = [_deployment(spec, pack, environment) for spec in pack.deployments]
+def load(
+    pack: Pack, environment: Mapping[str, str], engine_socket: Path | None, engines: Engines | None = None
+) -> Catalog:
+    """Build the catalog; `engine_socket` is the demonstration engine's, None where it cannot run.
+
+    `engines` is where those for GGUF files listen; None where nobody runs them.
+    """
+    _check_keys(pack, environment)
+    deployments = [_own(_deployment(spec, pack, environment), spec, engines) for spec in pack.deployments]
     if engine_socket is not None:
         deployments.append(_demonstration(pack, engine_socket))
-    deployments.append(_quotes(pack))
+    deployments += [_embedder(pack), _quotes(pack)]
     return Catalog(tuple(deployments))
 
 
 def _deployment(spec: DeploymentSpec, pack: Pack, environment: Mapping[str, str]) -> Deployment:
-    if spec.engine in _NOT_YET:
-        raise CatalogError(f"deployment {spec.name!r}: the engine {spec.engine!r} is not available yet")
     return Deployment(
         name=spec.name,
         model=spec.model,
@@ -90,6 +94,18 @@ def _deployment(spec: DeploymentSpec, pack: Pack, environment: Mapping[str, str]
         replies=Replies(frozenset(spec.replies.accept), _price(spec.replies.price) if spec.replies.price else None),
         queue=Queue(spec.slots, spec.queue, spec.queue_seconds),
         wake=Wake(spec.wake.command, spec.wake.url, spec.wake.seconds) if spec.wake else None,
+    )
+
+
+def _own(deployment: Deployment, spec: DeploymentSpec, engines: Engines | None) -> Deployment:
+    """A deployment that the house runs has the address, the context and the slots that its engine is started with."""
+    if spec.gguf is None:
+        return deployment
+    return replace(
+        deployment,
+        base_url="" if engines is None else f"unix:{engines.socket(spec)}:/v1",
+        context=spec.gguf.context,
+        queue=replace(deployment.queue, slots=spec.gguf.slots),
     )
 
 
@@ -129,14 +145,26 @@ def _limits(spec: LimitsEntry) -> Limits:
     return replace(Limits(), **stated)
 
 
+def _check_keys(pack: Pack, environment: Mapping[str, str]) -> None:
+    """Name every key that is missing: who sets one and starts again should not be told of the next."""
+    missing = [
+        f"deployment {spec.name!r} needs its key in the environment variable {spec.api_key.env}"
+        for spec in pack.deployments
+        if spec.api_key is not None and spec.api_key.env is not None and not _variable(spec.api_key.env, environment)
+    ]
+    if missing:
+        raise CatalogError("\n".join([*missing, "Set it, or take the deployment out of deployments.yaml."]))
+
+
+def _variable(name: str, environment: Mapping[str, str]) -> str:
+    return environment.get(name, "").strip()
+
+
 def _secret(name: str, reference: KeySource | None, environment: Mapping[str, str]) -> str | None:
     if reference is None:
         return None
     if reference.env is not None:
-        value = environment.get(reference.env, "").strip()
-        if not value:
-            raise CatalogError(f"deployment {name!r} needs its key in the environment variable {reference.env}")
-        return value
+        return _variable(reference.env, environment)
     try:
         value = Path(str(reference.file)).expanduser().read_text(encoding="utf-8").strip()
     except OSError as error:
@@ -159,6 +187,22 @@ def _demonstration(pack: Pack, socket: Path) -> Deployment:
         context=4096,
         max_output=1024,
         capabilities=frozenset({"chat", "json_schema"}),
+        builtin=True,
+        automatic=False,
+    )
+
+
+def _embedder(pack: Pack) -> Deployment:
+    """The embedding model of the retrieval process. It has no context here: it counts exactly, and refuses itself."""
+    return Deployment(
+        name=EMBEDDER,
+        model=EMBEDDER,
+        engine=EMBEDDER_ENGINE,
+        base_url="",
+        upstream_model=EMBEDDER,
+        zone=pack.loopback_zone,
+        price=_FREE,
+        capabilities=frozenset({"embeddings", "rerank"}),
         builtin=True,
         automatic=False,
     )

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from gateway.catalog.deployments import is_model_name
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from datetime import datetime
@@ -80,6 +82,7 @@ class Observed:
         """Take in an answer that came: all that is ever learnt of hosted deployments unless somebody asks."""
         at = self._now()
         before = self.of(name)
+        model = model if model is not None and is_model_name(model) else None
         if before is None:
             before = Observation(at, up=True)
         elif _says_nothing_new(before, at, usage, model):

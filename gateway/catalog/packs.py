@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gateway.catalog.deployments import Deployment
+    from gateway.catalog.engines import Engines
 
 log = structlog.get_logger()
 
@@ -46,6 +47,8 @@ class Folder:
     """The demonstration engine's; None where it cannot run."""
     prove: Callable[[Iterable[Deployment]], Awaitable[None]]
     """NotLocal if a deployment in a zone of the house leads elsewhere."""
+    engines: Engines | None = None
+    """Those of the house's own GGUF files; None where nobody runs them."""
 
     async def load(self) -> Loaded:
         """Read, check, test and prove the folder's content."""
@@ -54,8 +57,8 @@ class Folder:
         return loaded
 
     def _read(self) -> Loaded:
-        pack = load_pack(self.path)
-        catalog = catalog_load.load(pack, self.environment, self.engine_socket)
+        pack = load_pack(self.path, self.engines.models if self.engines else None)
+        catalog = catalog_load.load(pack, self.environment, self.engine_socket, self.engines)
         pack = replace(pack, builtin=catalog.builtin_zones())
         failed = [outcome for outcome in run_tests(pack) if not outcome.passed]
         if failed:

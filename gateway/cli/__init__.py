@@ -38,6 +38,7 @@ MODULES = {
     "docs": "documents",
     "policy": "policy",
     "spend": "spend",
+    "models": "models",
     "test": "checks",
     "check": "checks",
 }

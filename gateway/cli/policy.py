@@ -102,7 +102,7 @@ def _load(data: Path | None, pack: Path | None) -> Pack:
     settings = Settings.from_environment(data, pack)
     # Before the first `up` there is no copy of the pack yet; this is what it will be.
     folder = HOME_PACK if settings.own_pack and not settings.pack.exists() else settings.pack
-    loaded = load_pack(folder)
+    loaded = load_pack(folder, settings.models)
     builtin = {DEMONSTRATION: loaded.loopback_zone.name} if parts.demonstrates(loaded) else {}
     return replace(loaded, builtin=builtin)
 

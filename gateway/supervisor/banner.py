@@ -55,11 +55,22 @@ def connecting(pack: Pack, folder: Path, engines: Sequence[LocalEngine]) -> list
     ]
 
 
-def policy_change(version: str, *, refused: bool) -> str:
+def policy_change(version: str, *, refused: str | None) -> str:
     """What became of an edited pack."""
-    if refused:
-        return f"Policy NOT taken up; {version} stays in force. 'soleira policy check' and 'policy test' say why."
+    if refused is not None:
+        reasons = "\n".join(f"  {line}" for line in refused.splitlines())
+        return f"Policy NOT taken up; {version} stays in force:\n{reasons}"
     return f"Policy taken up: version {version}."
+
+
+def engines_left_out(names: Sequence[str]) -> str:
+    """Whose GGUF files this machine cannot run."""
+    return f"Not started: {_listed(names)}. This processor has no AVX2, which the engine for GGUF files needs."
+
+
+def restart_wanted(name: str) -> str:
+    """That a GGUF file is loaded at the start alone."""
+    return f"{name}: its GGUF file is loaded when 'up' starts. Start it again; until then requests for it fail."
 
 
 def first_question(address: Address, key: str) -> list[str]:

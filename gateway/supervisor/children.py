@@ -25,20 +25,8 @@ _TETHER = str(Path(__file__).with_name("tether.py"))
 _TAIL_LINES = 12
 _LOOK_SECONDS = 60.0
 """How often a log is looked at: between two looks it may grow beyond its bound."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChildSpec:
-    """What is run, and what belongs to it."""
-
-    name: str
-    command: tuple[str, ...]
-    environment: Mapping[str, str]
-    log: Path
-    socket: Path | None = None
-    """Unlinked before each start and after the end: a killed server leaves its socket behind."""
-    grace_seconds: float = 10.0
-    """How long it may take to end after SIGTERM."""
+_OTHERS_SECONDS = 15.0
+_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +48,25 @@ class Pace:
         return min(previous * 2, self.longest_seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """What is run, and what belongs to it."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    log: Path
+    socket: Path | None = None
+    """Unlinked before each start and after the end: a killed server leaves its socket behind."""
+    grace_seconds: float = 10.0
+    """How long it may take to end after SIGTERM."""
+    needed: bool = True
+    """False: where it cannot start, the house goes on without it."""
+    pace: Pace = Pace()
+    after: Path | None = None
+    """What another child makes once it serves: this one is slow to start, and leaves the processor to that one."""
+
+
 class RefusedError(Exception):
     """A child ended with `REFUSED`; the message is the end of its log."""
 
@@ -76,7 +83,7 @@ class Child:
         self.kept: asyncio.Task[None]
         """Ends when the child is stopped; fails with `RefusedError`."""
         self._say = say
-        self._pace = pace or Pace()
+        self._pace = pace or spec.pace
         self._stopping = asyncio.Event()
         self._process: Process | None = None
 
@@ -107,6 +114,7 @@ class Child:
     async def _keep(self) -> None:
         pause: float | None = None
         runs, longest = 0, 0.0
+        await self._let_others_begin()
         while not self._stopping.is_set():
             began = time.monotonic()
             status = await self._run_once()
@@ -115,11 +123,25 @@ class Child:
             lasted = time.monotonic() - began
             runs, longest = runs + 1, max(longest, lasted)
             if status == REFUSED or (runs >= self._pace.stillborn_runs and longest < self._pace.stillborn_seconds):
-                raise RefusedError(self.spec)
+                return await self._give_up()
             pause = self._pace.after(pause, lasted)
             self._say(f"{self.spec.name} {ended(status)}; starting it again in {pause:.1f} s (log: {self.spec.log})")
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause)
+
+    async def _let_others_begin(self) -> None:
+        until = time.monotonic() + _OTHERS_SECONDS
+        while self.spec.after is not None and not self.spec.after.exists() and time.monotonic() < until:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), _POLL_SECONDS)
+                return
+
+    async def _give_up(self) -> None:
+        failure = RefusedError(self.spec)
+        if self.spec.needed:
+            raise failure
+        self._say(f"{failure}\nThe house goes on without it.")
+        await self._stopping.wait()
 
     async def _run_once(self) -> int:
         self._process = process = await start(self.spec)

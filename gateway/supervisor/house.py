@@ -6,11 +6,12 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from gateway.catalog.engines import Engines, own_specs
 from gateway.settings import HOME_PACK
 from gateway.supervisor import banner, lock, logs, parts, prepare, probe
 from gateway.supervisor.children import Child
 from gateway.supervisor.keep import keep
-from policies.load import load_pack
+from policies.load import PackError, load_pack
 from retrieval.client import RetrievalClient, RetrievalError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gateway.supervisor.address import Address
     from gateway.supervisor.children import ChildSpec
     from policies.load import Pack
+    from policies.schema import DeploymentSpec
 
 _POLL_SECONDS = 0.2
 _POLICY_SECONDS = 2.0
@@ -36,7 +38,7 @@ async def run(settings: Settings, address: Address, say: Callable[[str], None]) 
     with lock.hold(settings.lock):
         address.check_free()
         prepare.files(settings)
-        pack = load_pack(settings.pack)
+        pack = load_pack(settings.pack, settings.models)
         key = prepare.admin_key(settings)
         if key:
             say(f"Admin key, shown this once (keep it): {key}")
@@ -50,7 +52,16 @@ def _specs(settings: Settings, address: Address, pack: Pack, say: Callable[[str]
     reason = parts.demonstration_left_out(pack)
     if reason:
         say(f"The demonstration model is left out: {reason}.")
-    return parts.specs(settings, address, engine=reason is None)
+    return parts.specs(settings, address, engine=reason is None, translator=parts.translates(pack), own=_own(pack, say))
+
+
+def _own(pack: Pack, say: Callable[[str], None]) -> tuple[DeploymentSpec, ...]:
+    """The GGUF files that this machine can run."""
+    own = own_specs(pack)
+    if not own or parts.engine_runs_here():
+        return own
+    say(banner.engines_left_out([spec.name for spec in own]))
+    return ()
 
 
 async def _welcome(
@@ -73,10 +84,10 @@ async def _welcome(
     await _until(lambda: _answers(address, "/readyz"))
     for line in banner.first_question(address, key or _key_to_show(settings)):
         say(line)
-    await _follow_policy(address, say)
+    await _follow_policy(address, settings, pack, say)
 
 
-async def _follow_policy(address: Address, say: Callable[[str], None]) -> None:
+async def _follow_policy(address: Address, settings: Settings, started: Pack, say: Callable[[str], None]) -> None:
     """Say what became of each change of the pack, until cancelled: who edits it looks here."""
     known: tuple[object, object] | None = None
     while True:
@@ -84,9 +95,28 @@ async def _follow_policy(address: Address, say: Callable[[str], None]) -> None:
         if state is not None:
             now = (state.get("policy"), state.get("policy_error"))
             if known is not None and now != known:
-                say(banner.policy_change(str(now[0]), refused=bool(now[1])))
+                say(banner.policy_change(str(now[0]), refused=await _refusal(settings) if now[1] else None))
+                for name in _not_started(settings, started):
+                    say(banner.restart_wanted(name))
             known = now
         await asyncio.sleep(_POLICY_SECONDS)
+
+
+async def _refusal(settings: Settings) -> str:
+    """Why the pack is not taken up, which the gateway tells on its own socket alone."""
+    state = await probe.read_own(settings.admin_socket, "/policy")
+    return str((state or {}).get("refused") or "'soleira policy check' and 'soleira policy test' say why.")
+
+
+def _not_started(settings: Settings, started: Pack) -> list[str]:
+    """The entries with GGUF files that the pack has now, and for which no engine was started."""
+    try:
+        present = load_pack(settings.pack, settings.models)
+    except PackError:
+        return []  # not taken up either, which is said already
+    engines = Engines.of(settings)
+    sockets = {engines.socket(spec) for spec in own_specs(started)}
+    return [spec.name for spec in own_specs(present) if engines.socket(spec) not in sockets]
 
 
 def _key_to_show(settings: Settings) -> str:

@@ -9,7 +9,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from asyncio import StreamReader, StreamWriter
+    from collections.abc import Coroutine, Mapping
+    from pathlib import Path
+
+    _Connecting = Coroutine[None, None, tuple[StreamReader, StreamWriter]]
 
 _LARGEST_ANSWER = 1 << 20
 
@@ -28,18 +32,26 @@ class LocalEngine:
 
 async def status(host: str, port: int, path: str) -> int | None:
     """The HTTP status of a GET, or None if nobody answers."""
-    answer = await _get(host, port, path)
+    answer = await _get(asyncio.open_connection(host, port), path)
     return answer[0] if answer else None
 
 
 async def read(host: str, port: int, path: str) -> dict[str, Any] | None:
     """The JSON object that a GET is answered with; None if nobody answers with one."""
-    answer = await _get(host, port, path)
+    return _object(await _get(asyncio.open_connection(host, port), path))
+
+
+def _object(answer: tuple[int, bytes] | None) -> dict[str, Any] | None:
     try:
         value = json.loads(answer[1]) if answer and answer[0] == HTTPStatus.OK else None
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+async def read_own(socket: Path, path: str) -> dict[str, Any] | None:
+    """The same, asked of a process of the house on its socket."""
+    return _object(await _get(asyncio.open_unix_connection(socket), path))
 
 
 async def local_engines(ports: Mapping[int, str]) -> list[LocalEngine]:
@@ -49,7 +61,7 @@ async def local_engines(ports: Mapping[int, str]) -> list[LocalEngine]:
 
 
 async def _engine(port: int, name: str) -> LocalEngine | None:
-    answer = await _get("127.0.0.1", port, "/v1/models")
+    answer = await _get(asyncio.open_connection("127.0.0.1", port), "/v1/models")
     if answer is None or answer[0] != 200:
         return None
     try:
@@ -60,16 +72,15 @@ async def _engine(port: int, name: str) -> LocalEngine | None:
     return LocalEngine(name, port, models)
 
 
-async def _get(host: str, port: int, path: str, timeout_seconds: float = 2.0) -> tuple[int, bytes] | None:
+async def _get(connecting: _Connecting, path: str, timeout_seconds: float = 2.0) -> tuple[int, bytes] | None:
     try:
         async with asyncio.timeout(timeout_seconds):
-            return await _exchange(host, port, path)
+            return await _exchange(*await connecting, path)
     except (OSError, TimeoutError, ValueError, IndexError):
         return None
 
 
-async def _exchange(host: str, port: int, path: str) -> tuple[int, bytes]:
-    reader, writer = await asyncio.open_connection(host, port)
+async def _exchange(reader: StreamReader, writer: StreamWriter, path: str) -> tuple[int, bytes]:
     try:
         # HTTP/1.0: the answer comes unchunked and ends with the connection.
         writer.write(f"GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())

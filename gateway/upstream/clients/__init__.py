@@ -37,6 +37,8 @@ class Outgoing:
     """The question's language: `pt` or `en`."""
     shape: Shape = CHAT
     """The endpoint of the deployment that is asked, and how it answers."""
+    bound: int | None = None
+    """A bound from above on the prompt's tokens; None where it holds more than text."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers of the gateway's own; none of a client's goes along."""
     unfit: Callable[[Mapping[str, Any]], str | None] | None = None

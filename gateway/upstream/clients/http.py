@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
-from gateway.errors import UpstreamCut, UpstreamError, UpstreamTimeout, UpstreamUnavailable, UpstreamUnreachable
+from gateway.errors import (
+    UpstreamCut,
+    UpstreamError,
+    UpstreamStarting,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+    UpstreamUnreachable,
+)
 from gateway.upstream.refusals import refusal
 
 if TYPE_CHECKING:
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
     from gateway.upstream.guard import Guard
 
 _REFUSAL_BYTES = 64 * 1024
+_STARTING_SECONDS = "2"
 
 
 class HttpClient:
@@ -98,6 +106,12 @@ def _opening(deployment: Deployment) -> Iterator[None]:
     except TimeoutError:
         raise UpstreamTimeout(f"deployment {name!r} did not begin to answer within its time limit") from None
     except aiohttp.ClientConnectorError:
+        if deployment.base_url.startswith("unix:"):
+            raise UpstreamStarting(
+                f"deployment {name!r} is a process of this house and not ready: it is starting, or it was added after "
+                "'up' had started",
+                retry_after=_STARTING_SECONDS,
+            ) from None
         raise UpstreamUnreachable(f"deployment {name!r} cannot be reached: is it running?") from None
     except (aiohttp.ClientConnectionError, OSError):
         hung_up = UpstreamUnavailable(f"deployment {name!r} hung up before it answered")
