@@ -31,6 +31,7 @@ _OFFLINE = {
     "TRANSFORMERS_OFFLINE": "1",
 }
 _PROXIES = frozenset({"http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"})
+_NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT"})
 _SECRET_NAME = re.compile(r"KEY|TOKEN(?!IZERS)|SECRET|PASSWORD|CREDENTIAL|REDIS_URL", re.IGNORECASE)
 
 
@@ -181,6 +182,12 @@ def gateway_environment(environ: Mapping[str, str] = os.environ) -> dict[str, st
 def child_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment of the other children, who have no use for keys."""
     return {name: value for name, value in gateway_environment(environ).items() if not _SECRET_NAME.search(name)}
+
+
+def closed_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment of a child that foreign code runs in: what a Python process needs, and nothing of this house."""
+    kept = {name: value for name, value in environ.items() if name in _NEEDED or name.startswith("LC_")}
+    return {**kept, **_OFFLINE, "PYTHONPATH": _python_path(environ), "PYTHONUNBUFFERED": "1"}
 
 
 def _python_path(environ: Mapping[str, str]) -> str:

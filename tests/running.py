@@ -46,11 +46,11 @@ class RunningHouse:
 
 
 @contextmanager
-def running(data: Path) -> Iterator[RunningHouse]:
-    """Start the house and wait until it has read its samples; stop it as Ctrl-C does."""
+def running(data: Path, **variables: str) -> Iterator[RunningHouse]:
+    """Start the house, with these variables, and wait until it has read its samples; stop it as Ctrl-C does."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    environment = {**gateway_environment(), "SOLEIRA_ADMIN_KEY": ADMIN_KEY}
+    environment = {**gateway_environment(), "SOLEIRA_ADMIN_KEY": ADMIN_KEY, **variables}
     command = [sys.executable, "-P", "-m", "gateway.cli", "up", "--data", str(data), "--port", str(port)]
     said = data / "said.txt"
     with said.open("w") as out, subprocess.Popen(command, env=environment, stdout=out, stderr=out) as up:

@@ -20,7 +20,7 @@ from gateway.runtime import Runtime
 from policies.labels import Label, Level, Sensitivity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gateway.catalog.deployments import Deployment
 
@@ -103,7 +103,20 @@ async def probe_models(wish: Probed, runtime: CurrentRuntime) -> list[dict[str, 
 
 def _rows(runtime: Runtime, deployments: Sequence[Deployment]) -> list[dict[str, Any]]:
     specs = runtime.packs.current.pack.deployments
-    return overview.rows(deployments, specs, runtime.prober.observed, runtime.now().date())
+    shown = overview.rows(deployments, specs, runtime.prober.observed, runtime.now().date())
+    return [{**row, "state": _state(runtime, row)} for row in shown]
+
+
+def _state(runtime: Runtime, row: Mapping[str, Any]) -> str:
+    """One that rests after failures was up when it was last looked at, if ever; requests know more."""
+    rests = row["state"] in ("up", "unknown") and runtime.fleet.cooldown.state(row["name"]) == "open"
+    return "resting" if rests else str(row["state"])
+
+
+@router.get("/policy")
+async def show_policy(runtime: CurrentRuntime) -> dict[str, str | None]:
+    """The version in force, and why what the folder holds now is not; null if it is."""
+    return {"version": runtime.packs.current.pack.version, "refused": runtime.packs.last_error}
 
 
 @router.post("/reload")

@@ -13,7 +13,7 @@ import structlog
 
 from gateway.api.auth import key_in
 from gateway.api.http import ClientLeft, Exchange
-from gateway.chat import answer, formats, request
+from gateway.chat import answer, count, formats, request
 from gateway.chat.admit import Call
 from gateway.errors import BadRequest, GatewayError
 from gateway.wire import messages, spans
@@ -76,10 +76,19 @@ async def _read(body: bytes, form: Format) -> request.Request:
 
 
 async def count_tokens(runtime: Runtime, exchange: Exchange) -> None:
-    """Count a request's tokens without sending it anywhere: a bound from above, as budgets and contexts see it."""
-    await runtime.principals.verify(key_in(exchange.header))
-    counted = messages.count_tokens(spans.read(await exchange.body()).tree)
-    await exchange.json(200, msgspec.json.encode({"input_tokens": counted}), {})
+    """Count a request's tokens: exactly where the deployment that would be asked counts, else a bound from above."""
+    principal = await runtime.principals.verify(key_in(exchange.header))
+    asked_label = label_in(exchange.headers(b"soleira-label"))
+    body = await exchange.body()
+    bound = messages.count_tokens(spans.read(body).tree)
+    async with exchange.while_connected():
+        try:
+            asked = await _read(body, formats.COUNT_TOKENS)
+            counted = await count.count(runtime, Call(principal, asked, exchange.request_id, asked_label))
+        except GatewayError:
+            counted = None  # nobody could be asked it; its bound is known all the same
+    tokens, headers = (bound, {}) if counted is None else (counted.tokens, counted.headers)
+    await exchange.json(200, msgspec.json.encode({"input_tokens": tokens}), headers)
 
 
 PATHS: dict[str, Format] = {

@@ -76,6 +76,7 @@ def _model(name: str, deployments: list[Deployment]) -> dict[str, Any]:
         "type": "model",
         "display_name": name,
         "created_at": "1970-01-01T00:00:00Z",
+        "lifecycle": "active",
         "soleira": {
             "zones": sorted({deployment.zone.name for deployment in deployments}),
             "deployments": [deployment.name for deployment in deployments],

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from gateway import errors
 from gateway.chat.retrieve import passages_for
 from gateway.db.decisions import DecisionRecord
+from gateway.privacy import outreach
 from gateway.privacy.label import Content, Source, label_of
 from gateway.routing import plan as planning
 from gateway.routing.demand import Demand
@@ -84,11 +85,24 @@ async def admit(runtime: Runtime, call: Call) -> Admission:
         record = replace(record, rule=decision.rule, action=decision.action, zones=decision.zones)
         if decision.code is not None:
             raise _refusal(decision)
+        _stay_inside(loaded.pack, request, labelled.label, decision)
         demand = _demand(request, signals, passages, _conversation(runtime, request))
         route = planning.plan(loaded.catalog.deployments, decision, demand, runtime.fleet)
     except errors.GatewayError as error:
         raise Refused(error, replace(record, status=error.status, code=error.code)) from error
     return Admission(call, loaded, record, labelled.label, signals.size, route, passages, language)
+
+
+def _stay_inside(pack: Pack, request: Request, label: Label, decision: Decision) -> None:
+    """LabelExceedsClearance where a deployment would take words outside that may not go there."""
+    public = {name for name, zone in pack.zones.items() if zone.addresses.classes & {"public", "any"}}
+    if public & set(decision.cleared) or (place := outreach.found_in(request.body.tree)) is None:
+        return
+    raise errors.LabelExceedsClearance(
+        f"{place} would have the deployment itself reach out, and a request labelled {label} may not leave: send "
+        "pictures and files inline, and leave out tools that the deployment runs",
+        param=place,
+    )
 
 
 def _opened(runtime: Runtime, call: Call, loaded: Loaded) -> DecisionRecord:
@@ -177,12 +191,17 @@ def _signals(runtime: Runtime, call: Call, labelled: Labelled, language: str, pa
 
 
 def _conversation(runtime: Runtime, request: Request) -> bytes:
-    """A key over the first two messages, which all turns of a conversation begin with.
+    """A key over the messages up to the first of the user, which all turns of a conversation begin with.
 
     Keyed, for it decides by hash order where a prompt goes, and nobody shall choose that.
     """
-    beginning = msgspec.json.encode(request.messages[:2])
+    beginning = msgspec.json.encode(_beginning(request))
     return hmac.digest(runtime.secret, b"prefix affinity " + beginning, "sha256")
+
+
+def _beginning(request: Request) -> Sequence[Mapping[str, Any]]:
+    roles = [message.get("role") for message in request.messages]
+    return request.messages[: roles.index("user") + 1 if "user" in roles else 2]
 
 
 def _demand(request: Request, signals: Signals, passages: Sequence[Passage], conversation: bytes) -> Demand:

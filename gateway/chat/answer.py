@@ -15,7 +15,7 @@ import structlog
 
 from gateway.chat import relay
 from gateway.chat.admit import Admission, Refused, admit, is_ordinary
-from gateway.chat.outgoing import prepared, strips_usage
+from gateway.chat.outgoing import prepared, usage_chunk
 from gateway.chat.pulse import KEEP_ALIVE, Pulse, pulse
 from gateway.chat.tap import Tap
 from gateway.errors import GatewayError, Unavailable
@@ -104,8 +104,7 @@ class _Answering:
             raise
         except GatewayError as error:
             self._record = replace(self._record, status=error.status, code=error.code)
-            last = self._rendering.failed(error.inner()) if self._rendering is not None else None
-            finish = partial(self._listener.fail, error, self._headers(), last)
+            finish = partial(self._listener.fail, error, self._headers(), self._broken_off(error))
         finally:
             await asyncio.shield(asyncio.ensure_future(self._conclude(entered)))
         await finish()
@@ -138,6 +137,12 @@ class _Answering:
     @property
     def _request(self) -> Request:
         return self._admission.call.request
+
+    def _broken_off(self, error: GatewayError) -> bytes:
+        """What a stream that has begun ends with: its rendering's own failure, or its endpoint's."""
+        if self._rendering is not None:
+            return self._rendering.failed(error.inner())
+        return self._request.format.broken_off(error, self._record.request_id, self._tap.last)
 
     async def _start(self) -> None:
         """Send status and headers, unless a keep-alive did that already."""
@@ -178,8 +183,9 @@ class _Answering:
             rendering=self._rendering,
             model=None if asked == deployment.upstream_model else asked,
             is_own=deployment.is_called,
-            strip_usage=strips_usage(request, shape.path),
+            usage=usage_chunk(request, shape.path),
             finish=None if request.format.finish is None else partial(request.format.finish, request.body.tree),
+            closing=request.format.closing_event if self._rendering is None else None,
             passages=self._admission.passages,
         )
 

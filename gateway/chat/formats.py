@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -17,6 +17,8 @@ from gateway.wire.shapes import CHAT, Rendering, Shape, Translated
 Endpoint = Literal["chat", "completions", "responses", "messages", "embeddings", "rerank"]
 """What a deployment states under `capabilities` that has the endpoint itself."""
 
+_ANY_LIMIT = 4096
+
 
 def _openai_body(error: GatewayError, request_id: str) -> dict[str, object]:
     return error.body()
@@ -26,16 +28,17 @@ def _anthropic_body(error: GatewayError, request_id: str) -> dict[str, Any]:
     return messages.error_body({**error.inner(), "status": error.status}, request_id)
 
 
-def _error_event(body: Mapping[str, Any]) -> bytes:
+def _error_event(body: Mapping[str, Any], last: Mapping[str, Any]) -> bytes:
     return b"data: " + msgspec.json.encode(body) + b"\n\n"
 
 
-def _named_error_event(body: Mapping[str, Any]) -> bytes:
-    return b"event: error\n" + _error_event(body)
+def _named_error_event(body: Mapping[str, Any], last: Mapping[str, Any]) -> bytes:
+    return b"event: error\n" + _error_event(body, last)
 
 
-def _responses_error_event(body: Mapping[str, Any]) -> bytes:
-    return responses.failure(body["error"], 0)
+def _responses_error_event(body: Mapping[str, Any], last: Mapping[str, Any]) -> bytes:
+    number = last.get("sequence_number")
+    return responses.failure(body["error"], number + 1 if isinstance(number, int) else 0)
 
 
 def _unstored(tree: Mapping[str, Any]) -> dict[str, bytes]:
@@ -45,6 +48,11 @@ def _unstored(tree: Mapping[str, Any]) -> dict[str, bytes]:
 
 def _embedded(tree: Mapping[str, Any], answer: dict[str, Any], usage: Usage) -> dict[str, Any]:
     return embeddings.encode(answer, embeddings.read_format(tree), usage, inputs=len(embeddings.read_input(tree)))
+
+
+def _counted(tree: Mapping[str, Any]) -> Translated:
+    """A request to count has no limit, since it has no answer."""
+    return messages.to_chat({"max_tokens": _ANY_LIMIT, **tree})
 
 
 def _documents(tree: Mapping[str, Any]) -> dict[str, bytes]:
@@ -78,16 +86,18 @@ class Format:
     """Puts a deployment's own answer into the form that the request's tree asks for."""
     error_body: Callable[[GatewayError, str], Mapping[str, Any]] = _openai_body
     """The body of a refusal, with the request's id."""
-    error_event: Callable[[Mapping[str, Any]], bytes] = _error_event
-    """The event that ends a stream with an error, from the error's body."""
+    error_event: Callable[[Mapping[str, Any], Mapping[str, Any]], bytes] = _error_event
+    """The event that ends a stream with an error, from the error's body and the last event that came."""
+    closing_event: str | None = None
+    """The event that closes a complete stream."""
     done: bytes = b"data: [DONE]\n\n"
     """What closes a stream."""
 
     request_id_headers: tuple[bytes, ...] = (b"x-request-id",)
 
-    def broken_off(self, error: GatewayError, request_id: str) -> bytes:
-        """The last event of a stream whose status went out already."""
-        return self.error_event(self.error_body(error, request_id))
+    def broken_off(self, error: GatewayError, request_id: str, last: Mapping[str, Any] | None = None) -> bytes:
+        """The last event of a stream whose status went out already, after the `last` one that came."""
+        return self.error_event(self.error_body(error, request_id), last or {})
 
 
 CHAT_COMPLETIONS = Format("chat.completions", "chat", CHAT)
@@ -112,8 +122,10 @@ MESSAGES = Format(
     messages.Messages,
     error_body=_anthropic_body,
     error_event=_named_error_event,
+    closing_event="message_stop",
     done=b"",
     request_id_headers=(b"x-request-id", b"request-id"),
 )
+COUNT_TOKENS = replace(MESSAGES, name="messages.count_tokens", to_chat=_counted)
 EMBEDDINGS = Format("embeddings", "embeddings", embeddings.EMBEDDINGS, drop=embeddings.ANSWERED_HERE, finish=_embedded)
 RERANK = Format("rerank", "rerank", rerank.RERANK, changes=_documents, drop=rerank.ANSWERED_HERE, finish=_ranked)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gateway.chat import passages as injecting
+from gateway.chat.usage_chunk import UsageChunk
 from gateway.upstream.clients import Outgoing
 from gateway.upstream.dialects import arguments, parameters
 from gateway.upstream.dialects.known import checks_tool_arguments
@@ -25,6 +26,9 @@ _USAGE_ON_REQUEST = frozenset({"/chat/completions", "/completions"})
 
 _SALTED = frozenset({"completions", "responses"})
 """Endpoints, beside the chat, at which vLLM takes `cache_salt`."""
+
+_NOT_TEXT = frozenset({"vision", "audio", "video"})
+"""Needs of a prompt whose tokens do not follow from its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,15 @@ def strips_usage(request: Request, shape_path: str) -> bool:
     return request.stream and not request.wants_usage and shape_path in _USAGE_ON_REQUEST
 
 
+def usage_chunk(request: Request, shape_path: str) -> UsageChunk | None:
+    """Where the usage of a stream of chunks goes; None where each chunk is to have its own (vLLM's extension)."""
+    if shape_path not in _USAGE_ON_REQUEST:
+        return None
+    if request.wants_usage and request.body.tree["stream_options"].get("continuous_usage_stats"):
+        return None
+    return UsageChunk(shown=request.wants_usage)
+
+
 def _outgoing(admission: Admission, body: bytes, deployment: Deployment) -> Outgoing:
     request = admission.call.request
     native = request.chat is None or is_native(request, deployment)
@@ -79,6 +92,7 @@ def _outgoing(admission: Admission, body: bytes, deployment: Deployment) -> Outg
         passages=admission.passages,
         language=admission.language,
         shape=request.format.shape if native else CHAT,
+        bound=None if request.needs & _NOT_TEXT else admission.prompt_tokens,
         unfit=partial(arguments.unfit, tools) if checks else None,
         watch=partial(arguments.Watch, tools) if checks else None,
     )
@@ -92,7 +106,8 @@ def _native(admission: Admission, deployment: Deployment, salt: str) -> Prepared
     if strips_usage(request, form.shape.path):
         changes |= _metered(request, body)
     if deployment.cache_salt and form.endpoint in _SALTED:
-        changes["cache_salt"] = msgspec.json.encode(salt)
+        finer = body.tree.get("cache_salt")
+        changes["cache_salt"] = msgspec.json.encode(f"{salt}.{finer}" if isinstance(finer, str) and finer else salt)
     stripped = deployment.parameters.strip & body.tree.keys()
     sent = body.splice(changes, form.drop | stripped)
     return Prepared(_outgoing(admission, sent, deployment), tuple(sorted(stripped)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import takewhile
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
     from gateway.chat.tap import Tap
+    from gateway.chat.usage_chunk import UsageChunk
     from gateway.upstream.dialects.normal import Normaliser
     from gateway.wire.lanes import Usage
     from gateway.wire.shapes import Rendering, Shape
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from retrieval.client import Passage
 
 DONE = b"data: [DONE]\n\n"
+_KIND = re.compile(r"[\w.]+\Z")
 _LINGER_SECONDS = 5.0
 """How long an upstream may stay open after its answer is complete."""
 
@@ -48,8 +51,10 @@ class Rewrite:
     """The name to answer under, where the upstream knows the model by another one."""
     is_own: Callable[[str], bool] = lambda _model: True
     """True of the names that the upstream has for it; a reply by some other model keeps that one's name."""
-    strip_usage: bool = False
-    """Drop the usage that only the ledger asked for."""
+    usage: UsageChunk | None = None
+    """Says a stream's usage last, or keeps what only the ledger asked for; None: it stays where it stands."""
+    closing: str | None = None
+    """The event that must close a complete stream, should the upstream leave it out."""
     passages: Sequence[Passage] = ()
     """What citations may refer to."""
     finish: Callable[[dict[str, Any], Usage], dict[str, Any]] | None = None
@@ -87,8 +92,17 @@ async def streamed(batches: AsyncIterator[list[Event]], rewrite: Rewrite, tap: T
             break
     if not tap.finished:
         raise UpstreamCut("the deployment's answer ended before it was complete")
-    if rewrite.rendering is not None and (last := rewrite.rendering.end(tap.usage)):
+    if last := _last(rewrite, tap):
         await write(last)
+
+
+def _last(rewrite: Rewrite, tap: Tap) -> bytes:
+    """What a complete answer ends with, but for the closing comment."""
+    if rewrite.rendering is not None:
+        return rewrite.rendering.end(tap.usage)
+    if rewrite.closing is not None and tap.last.get("type") != rewrite.closing:
+        return _event({"type": rewrite.closing})
+    return b"" if rewrite.usage is None else rewrite.usage.last()
 
 
 def _is_before_the_end(event: Event) -> bool:
@@ -108,7 +122,7 @@ async def _until_settled(batches: AsyncIterator[list[Event]], tap: Tap) -> Async
 
 def _relayed(event: Event, rewrite: Rewrite, tap: Tap) -> Iterator[bytes]:
     if event.data is None:
-        if rewrite.rendering is None:
+        if rewrite.rendering is None and not _forges(event.raw):
             yield event.raw
         return
     chunk = _object(event.data)
@@ -117,9 +131,15 @@ def _relayed(event: Event, rewrite: Rewrite, tap: Tap) -> Iterator[bytes]:
     changed = rewrite.normaliser is not None and rewrite.normaliser.chunk(chunk)
     was_finished = tap.finished
     tap.see(rewrite.shape.heard(chunk), model=_model_in(chunk))
+    tap.last = chunk
     if rewrite.passages and tap.finished and not was_finished:
         yield from _said(_citations(chunk, rewrite.passages, tap.text), rewrite, b"")
-    yield from _said(chunk, rewrite, b"" if changed else event.raw)
+    yield from _said(chunk, rewrite, b"" if changed or _forges(event.raw) else event.raw)
+
+
+def _forges(raw: bytes) -> bool:
+    """True for a comment in which an upstream speaks as the gateway does of zones and costs."""
+    return b"soleira-" in raw and any(line.startswith(b":") and b"soleira-" in line for line in raw.splitlines())
 
 
 def _said(chunk: dict[str, Any], rewrite: Rewrite, raw: bytes) -> Iterator[bytes]:
@@ -129,8 +149,7 @@ def _said(chunk: dict[str, Any], rewrite: Rewrite, raw: bytes) -> Iterator[bytes
         return
     if _renamed(chunk, rewrite):
         raw = b""
-    if rewrite.strip_usage and "usage" in chunk:
-        del chunk["usage"]
+    if rewrite.usage is not None and rewrite.usage.take(chunk, raw):
         raw = b""
         if not chunk.get("choices"):
             return
@@ -184,7 +203,7 @@ def error_event(body: dict[str, object]) -> bytes:
 def _event(value: dict[str, Any]) -> bytes:
     """An event; those of endpoints that name their events (`type`) are named as there."""
     kind = value.get("type")
-    name = b"event: " + kind.encode() + b"\n" if isinstance(kind, str) else b""
+    name = b"event: " + kind.encode() + b"\n" if isinstance(kind, str) and _KIND.match(kind) else b""
     return name + b"data: " + msgspec.json.encode(value) + b"\n\n"
 
 

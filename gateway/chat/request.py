@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gateway.chat.formats import CHAT_COMPLETIONS, COMPLETIONS, EMBEDDINGS, RERANK
+from gateway.chat.formats import CHAT_COMPLETIONS, COMPLETIONS, EMBEDDINGS, MESSAGES, RERANK
 from gateway.errors import BadRequest
 from gateway.wire import embeddings, rerank, spans
 from gateway.wire.schemas import ChatCompletionRequest
 from gateway.wire.usage import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gateway.chat.formats import Format
     from gateway.wire.spans import Body
@@ -23,6 +23,10 @@ _PICTURE_TOKENS = 1_600
 """What vision models charge for a large picture: 1,568 (Claude, 1.15 megapixels), 1,105 (GPT-4o, 1024 x 1024 high)."""
 _TRANSLATED_DEPTH = 80
 """A translation may nest what it was given a little deeper than a client may."""
+_SAID = frozenset("documents input instructions messages prompt query system".split())
+"""Members that hold the conversation, or what is to be embedded or ranked."""
+_UNTRANSLATED = frozenset("annotations citations encrypted_content signature summary".split())
+_SHARED = frozenset("functions model output_config response_format text tools".split())
 _NO_CHAT = ChatCompletionRequest(model="", messages=[])
 
 
@@ -116,12 +120,10 @@ def read(raw: bytes, form: Format = CHAT_COMPLETIONS) -> Request:
         native_only = translated.native_only
     fields = _fields(chat)
     strings = tuple(chat.strings())
-    # What is split over the parts of a message is read as one by the model, so it is scanned as one too.
-    joined = (
-        ("messages", _text(message.content, "")) for message in fields.messages if isinstance(message.content, list)
-    )
+    # What is split over parts is read as one by the model, so it is scanned as one too.
+    joined = tuple(_joined(body.tree, "body"))
     texts = (*strings, *joined) if chat is body else (*body.strings(), *strings, *joined)
-    messages: list[dict[str, Any]] = chat.tree["messages"]
+    messages: list[Mapping[str, Any]] = [*chat.tree["messages"], *_untranslated(form, body, native_only), _beside(body)]
     bound = _bound(text for _, text in strings)
     unreadable = "token ids" if form is COMPLETIONS and _has_token_ids(body.tree.get("prompt")) else None
     return Request(
@@ -142,7 +144,7 @@ def _read_texts(form: Format, body: Body, model: str, collections: tuple[str, ..
         fields=_NO_CHAT,
         native_only=None,
         texts=tuple(body.strings()),
-        messages=tuple({"role": "user", "content": text} for text in said),
+        messages=(*({"role": "user", "content": text} for text in said), _beside(body)),
         model=model,
         collections=(),
         prompt_tokens=asked.prompt_tokens,
@@ -155,6 +157,46 @@ def _inputs(body: Body) -> embeddings.Inputs:
     embeddings.read_format(body.tree)
     embeddings.read_dimensions(body.tree)
     return embeddings.read_input(body.tree)
+
+
+def _joined(value: object, place: str) -> Iterator[tuple[str, str]]:
+    """The texts of parts that stand in one list, as the one text that they are."""
+    if isinstance(value, dict):
+        for name, child in value.items():
+            yield from _joined(child, name if name in _SAID else place)
+    elif isinstance(value, list):
+        texts = [part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str)]
+        if len(texts) > 1:
+            yield place, "".join(texts)
+        for child in value:
+            yield from _joined(child, place)
+
+
+def _untranslated(form: Format, body: Body, native_only: str | None) -> Iterator[Mapping[str, Any]]:
+    """What of the conversation a chat completion does not carry, and a deployment with the endpoint itself gets."""
+    said = body.tree.get("messages" if form is MESSAGES else "input") if form.to_chat is not None else None
+    if not isinstance(said, list):
+        return
+    if native_only is None:
+        yield {"kept": list(_kept_by_nobody_else(said))}
+        return
+    yield from (item for item in said if isinstance(item, dict))
+
+
+def _kept_by_nobody_else(value: object) -> Iterator[object]:
+    """What stands beside words and is left out where they are translated."""
+    if isinstance(value, dict):
+        for name, child in value.items():
+            yield from (child,) if name in _UNTRANSLATED else _kept_by_nobody_else(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _kept_by_nobody_else(child)
+
+
+def _beside(body: Body) -> Mapping[str, Any]:
+    """What stands beside the conversation, as a message. Not so tools and schemas, which all conversations share."""
+    rest = {name: value for name, value in body.tree.items() if name not in _SAID and name not in _SHARED}
+    return {"role": "system", "beside": rest}
 
 
 def _has_token_ids(prompt: object) -> bool:

@@ -36,6 +36,8 @@ class Tap:
         self._choices: dict[int, _Choice] = {}
         self.model: str | None = None
         """The model that says to have answered."""
+        self.last: Mapping[str, Any] = {}
+        """The last event of a stream, as the upstream sent it."""
 
     def see(self, chunk: Mapping[str, Any], model: str | None = None) -> None:
         """Take note of one chunk, or of a whole answer, and of the model that it names."""
@@ -99,8 +101,8 @@ class Tap:
         self._said, self._seen_when_said = said, self._seen_bytes
 
     def _hear(self, seen: _Choice, part: Mapping[str, Any]) -> None:
-        refusal = part.get("refusal")
-        content = text_in(part.get("content")) + (refusal if isinstance(refusal, str) else "")
+        others = part.get("refusal"), _object(part.get("audio")).get("transcript")
+        content = text_in(part.get("content")) + "".join(other for other in others if isinstance(other, str))
         seen.text.append(content)
         self._visible_bytes += len(content.encode())
         thoughts = (part.get(name) for name in ("reasoning_content", "reasoning"))

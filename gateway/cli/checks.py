@@ -18,6 +18,9 @@ app = typer.Typer()
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """How typer takes arguments that belong to pytest, `--help` included."""
 
+_ON_EVERY_CORE = ("-n", "auto", "--dist", "loadfile")
+"""The tests of a file stay together: they share what takes long to start."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -29,9 +32,9 @@ class Step:
 
 @app.command(context_settings=_PASS_ON)
 def test(context: typer.Context) -> None:
-    """Run the tests; all arguments are pytest's."""
+    """Run the tests, on every core; with arguments, which are pytest's, on one."""
     _need_checkout()
-    raise typer.Exit(_run(_module("pytest", *context.args)))
+    raise typer.Exit(_run(_module("pytest", *(context.args or _ON_EVERY_CORE))))
 
 
 @app.command()
@@ -59,7 +62,7 @@ def steps(house: tuple[str, ...] = ()) -> tuple[Step, ...]:
         *(Step(f"pack {pack.name}", _module("gateway.cli", "policy", "test", "--pack", str(pack))) for pack in packs),
         *([Step("the house's pack", _module("gateway.cli", "policy", "test", *house))] if house else []),
         Step("types", _module("mypy")),
-        Step("tests", _module("pytest", "-q")),
+        Step("tests", _module("pytest", "-q", *_ON_EVERY_CORE)),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 from anyio import CancelScope
 
+from gateway.catalog.deployments import is_model_name
 from gateway.errors import LabelExceedsClearance, Unavailable, UpstreamError, UpstreamRateLimited, UpstreamRefused
 from gateway.ledger.entries import Hold, Outcome, Settlement
 from gateway.ledger.price import nano_usd
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _NOTHING = Usage()
-_NAME = re.compile(r"[\w.:/@+ -]{1,120}\Z", re.ASCII)
-"""A model's name as upstreams write them; anything else could be words of an answer."""
 _MOST_TOKENS = 2**31
 """Of one lane of one attempt, far above any model's context: beyond it an upstream counts wrongly."""
 
@@ -86,7 +84,7 @@ class Attempt:
     def answered_by(self, model: str | None) -> None:
         """Note the model that a reply names: another one than was asked is flagged, at the price that the pack says."""
         if model and not self.hold.deployment.is_called(model):
-            self.answered_model = model if _NAME.match(model) else "(unreadable)"
+            self.answered_model = model if is_model_name(model) else "(unreadable)"
 
     def failed(self, error: UpstreamError | LabelExceedsClearance) -> None:
         """Note how the upstream failed, and what that cost where it did not say."""

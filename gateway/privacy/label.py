@@ -126,7 +126,9 @@ def _unscannable(pack: Pack, body: Mapping[str, Any]) -> Iterable[Source]:
 def _is_text(message: Mapping[str, Any]) -> bool:
     if any(message[name] for name in _REFERENCES & message.keys()):
         return False
-    return all(_is_text_part(part) for name in ("content", "output", "summary") for part in _parts(message.get(name)))
+    if _kind(message.get("type", "message")) not in _ITEMS:
+        return False
+    return all(_is_text_part(part) for name in _PARTS for part in _parts(message.get(name)))
 
 
 def _parts(content: object) -> Sequence[object]:
@@ -138,24 +140,42 @@ def _is_text_part(part: object) -> bool:
     """True if all that a part says are words: its strings are scanned wherever they stand."""
     if not isinstance(part, dict):
         return isinstance(part, str)
-    members = _WORDS.get(part.get("type") or "")
+    members = _WORDS.get(_kind(part.get("type") or ""))
     if members is None or not part.keys() <= members | _BESIDE:
         return False
     return all(_is_text_part(inner) for inner in _parts(part.get("content")))
 
 
+def _kind(named: object) -> str:
+    """What a part or an item says that it is; what is no word is nothing that is known."""
+    return named if isinstance(named, str) else "not a word"
+
+
 def _is_encoded(text: str) -> bool:
     """A picture or another file written as text."""
-    return bool(_DATA_URL.search(text) or _BLOB.search(text))
+    if _DATA_URL.search(text):
+        return True
+    return bool(_BLOB_LINE.search(text)) and any(len(set(blob[0])) >= _VARIED for blob in _BLOB.finditer(text))
 
 
 _REFERENCES = frozenset(
     "attachments audio file file_data file_id file_ids files image image_url images input_audio input_file "
-    "input_image video video_url".split()
+    "input_image prompt_embeds video video_url".split()
 )
 """Members that carry or name something else than text, in the body or in a message of it."""
-_SAID = ("messages", "input", "system")
+_SAID = ("messages", "input", "inputs", "system")
 """Members that hold what was said, in one endpoint or another; `input` may also be plain texts."""
+_PARTS = ("content", "output", "outputs", "summary")
+"""Members of a message or an item that hold its parts."""
+_ITEMS = frozenset(
+    """
+    apply_patch_call apply_patch_call_output code_interpreter_call custom_tool_call custom_tool_call_output
+    file_search_call function_call function_call_output item_reference local_shell_call local_shell_call_output mcp_call
+    mcp_list_tools mcp_approval_request mcp_approval_response message reasoning shell_call shell_call_output
+    tool_search_call tool_search_output web_search_call
+    """.split()
+)
+"""The types of items whose words are scanned wherever they stand; others are pictures, screens, or not known."""
 _BESIDE = frozenset({"type", "annotations", "cache_control", "citations", "logprobs", "id", "status"})
 _WORDS: Mapping[str, frozenset[str]] = {
     "text": frozenset({"text"}),
@@ -163,6 +183,7 @@ _WORDS: Mapping[str, frozenset[str]] = {
     "input_text": frozenset({"text"}),
     "output_text": frozenset({"text"}),
     "summary_text": frozenset({"text"}),
+    "logs": frozenset({"logs"}),
     "reasoning_text": frozenset({"text"}),
     "thinking": frozenset({"thinking", "signature"}),
     "tool_use": frozenset({"name", "input"}),
@@ -170,5 +191,12 @@ _WORDS: Mapping[str, frozenset[str]] = {
 }
 """The parts that hold words alone, with their members; a tool's input is data whose strings are scanned."""
 _DATA_URL = re.compile(r"\bdata:[a-z]+/[\w.+-]+[;,]", re.IGNORECASE)
-_BLOB = re.compile(r"[A-Za-z0-9+/]{400}")
-"""Longer than any word, path or key: base64 of something."""
+_BLOB_LINE = re.compile(r"[A-Za-z0-9+/_-]{60}")
+_BLOB = re.compile(
+    r"(?<![A-Za-z0-9+/_-])"
+    r"(?:[A-Za-z0-9+/_-]{400}|(?:[A-Za-z0-9+/_-]{60,399}+={0,2}[ \t>]{0,8}[\r\n]{1,4}[ \t>]{0,8}){5})"
+)
+"""Longer than any word, path or key: base64 of something, in one piece or in lines, as mails carry it. It is looked for
+where a word begins and read without going back, so that no text holds it up."""
+_VARIED = 4
+"""Fewer different characters than that are a line that is drawn, or filler."""

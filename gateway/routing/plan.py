@@ -48,8 +48,8 @@ def _tellers(deployments: Sequence[Deployment], decision: Decision) -> tuple[Dep
 
 def _no_endpoint(deployment: Deployment, demand: Demand) -> GatewayError | None:
     """Why it cannot be asked in this form: it has neither the endpoint itself nor, where that would do, a chat."""
-    if deployment.offers(demand.endpoint):
-        return None
+    if deployment.offers(demand.endpoint) and (demand.endpoint == "chat" or not demand.has_collections):
+        return None  # passages are put into chats only
     if not demand.has_chat:
         return UnsupportedParameter(
             f"{deployment.model!r} does not offer {demand.endpoint}: choose a model that does (GET /v1/models)",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gateway.catalog.deployments import TRANSLATED
 from gateway.catalog.engines import Engines
-from gateway.settings import Settings, child_environment, gateway_environment
+from gateway.settings import Settings, child_environment, closed_environment, gateway_environment
 from gateway.supervisor.children import ChildSpec, Pace
 from policies.weights import file_of
 
@@ -120,7 +120,7 @@ def litellm(settings: Settings) -> ChildSpec:
     return ChildSpec(
         name="litellm",
         command=_module("gateway.upstream.litellm_child", *options),
-        environment=child_environment(),
+        environment=closed_environment(),
         log=settings.logs / "litellm.log",
         socket=litellm_socket(settings),
         needed=False,

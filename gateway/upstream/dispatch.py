@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random
 
+from gateway.catalog.deployments import TRANSLATED
 from gateway.errors import (
     UpstreamBusy,
     UpstreamError,
@@ -20,8 +21,8 @@ from gateway.errors import (
     UpstreamUnfit,
     UpstreamUnreachable,
 )
-from gateway.upstream import retry_after
-from gateway.upstream.clients.litellm import ENGINES, needs_litellm
+from gateway.upstream import counting, retry_after
+from gateway.upstream.clients.litellm import needs_litellm
 from gateway.upstream.cooldown import Cooldown
 from gateway.upstream.opening import Opening
 from gateway.upstream.queue import Queues
@@ -69,6 +70,11 @@ def declared_slots(deployment: Deployment) -> int | None:
     return deployment.queue.slots
 
 
+def declared_context(deployment: Deployment) -> int | None:
+    """The tokens it takes, as its pack states."""
+    return deployment.context
+
+
 @dataclass(frozen=True, slots=True)
 class Upstreams:
     """The ways out of this house, and what is known of the state of those at their end."""
@@ -83,11 +89,12 @@ class Upstreams:
     queues: Queues = field(default_factory=Queues)
     waking: Waking | None = None
     slots: Callable[[Deployment], int | None] = declared_slots
+    context: Callable[[Deployment], int | None] = declared_context
 
     def client(self, deployment: Deployment, shape: Shape) -> Client:
         if deployment.engine == QUOTES:
             return self.quotes
-        if deployment.engine in ENGINES and not needs_litellm(deployment, shape):
+        if deployment.engine in TRANSLATED and not needs_litellm(deployment, shape):
             return self.http
         return self.others.get(deployment.engine, self.http)
 
@@ -146,6 +153,8 @@ class _Tries:
         self._asleep: list[Deployment] = []
         self._returns: list[_Return] = []
         self._was_unfit = False
+        self._measured: set[str] = set()
+        """Deployments that were asked whether the prompt fits."""
 
     async def first_answer(self) -> Answer:
         """Go along the route; where all of it failed, wait for the one that is back first, if that is soon."""
@@ -246,6 +255,7 @@ class _Tries:
             await stack.enter_async_context(upstreams.cooldown.trying(deployment.name))
             outgoing = self._call.outgoing(deployment)
             upstreams.guard.check(deployment, outgoing.label)
+            await self._check_length(deployment, outgoing)
             await stack.enter_async_context(upstreams.queues.enter(deployment, upstreams.slots(deployment)))
             self._ordinal += 1
             attempt = await stack.enter_async_context(self._call.attempt(deployment, self._ordinal))
@@ -257,6 +267,13 @@ class _Tries:
                 await self._cooldown.succeeded(deployment.name)  # a long answer need not end before others may follow
             await self._opened.enter_async_context(stack.pop_all())
             return begun
+
+    async def _check_length(self, deployment: Deployment, outgoing: Outgoing) -> None:
+        """Pass over a deployment that counts more tokens than it takes: that is no attempt, and costs nothing."""
+        if deployment.name not in self._measured:
+            self._measured.add(deployment.name)
+            context = self._upstreams.context(deployment)
+            await counting.check(self._upstreams.guard, deployment, outgoing, context)
 
     def _may_check(self) -> bool:
         """An unfit answer is asked for again once; the next one passes as it is, and so does one that is the last."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 import aiohttp
 import msgspec
@@ -38,8 +39,19 @@ log = structlog.get_logger()
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """From a name and a port to addresses as text."""
 
+
+class _Keeping(TypedDict, total=False):
+    """What becomes of a connection after an answer."""
+
+    keepalive_timeout: float
+    force_close: bool
+
+
 # Servers drop idle connections after 5 s (uvicorn, so vLLM and SGLang too); a POST on a dropped one cannot be repeated.
-_KEEP_ALIVE_SECONDS = 4.0
+_KEPT: _Keeping = {"keepalive_timeout": 4.0}
+# A look's connection is not left to a request: many servers drop it at once, just when a POST would go out on it.
+_NOT_KEPT: _Keeping = {"force_close": True}
+_CLOSE = {"Connection": "close"}
 _LOOPBACK = parse_address("127.0.0.1")
 _ANTHROPIC = "anthropic"
 _ANTHROPIC_VERSION = "2023-06-01"
@@ -49,8 +61,8 @@ _V1 = "/v1"
 _LOOK_CONNECT_SECONDS = 2.0
 _LOOK_SECONDS = 5.0
 _LOOK_BYTES = 4 * 1024 * 1024
-# A look's connection is not left to a request: many servers drop it at once, just when a POST would go out on it.
-_NOT_KEPT = {"Connection": "close"}
+_ABOUT_TEXT_BYTES = 16 * 1024 * 1024
+"""vLLM repeats every token of a text that it counts: this is two million."""
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
@@ -70,7 +82,7 @@ class Guard:
     def __init__(self, resolve: Resolve = system_resolve) -> None:
         self._resolve = resolve
         self._tls = _tls_context()
-        self._sessions: dict[tuple[str, str, Zone], aiohttp.ClientSession] = {}
+        self._sessions: dict[tuple[str, str, Zone, bool], aiohttp.ClientSession] = {}
         self._residence = Residence(self._say)
 
     async def __aenter__(self) -> Self:
@@ -128,9 +140,14 @@ class Guard:
         """
         return await self._look(deployment, _Question("GET", path))
 
-    async def ask(self, deployment: Deployment, path: str, body: bytes) -> Heard:
-        """The same by POST, for questions that name a model."""
-        return await self._look(deployment, _Question("POST", path, body))
+    async def ask(self, deployment: Deployment, path: str, body: bytes, label: Label | None) -> Heard:
+        """The same by POST, for questions that name a model, or that a text is put into: then it has that label."""
+        if label is None:
+            return await self._look(deployment, _Question("POST", path, body))
+        self.check(deployment, label)
+        if _may_live_elsewhere(deployment):
+            await self._residence.check(deployment)
+        return await self._look(deployment, _Question("POST", path, body, most=_ABOUT_TEXT_BYTES))
 
     async def knock(self, deployment: Deployment, url: str, seconds: float) -> Heard:
         """Send an empty POST to a URL in the deployment's zone; the deployment's key is not for it."""
@@ -143,16 +160,16 @@ class Guard:
         try:
             async with (
                 asyncio.timeout(question.seconds),
-                self._session(deployment, target).request(
+                self._session(deployment, target, kept=False).request(
                     question.method,
                     URL(target.beside(question.path) if question.path else target.url),
                     data=question.body,
-                    headers={**_headers(deployment), **_NOT_KEPT},
+                    headers={**_headers(deployment), **_CLOSE},
                     timeout=aiohttp.ClientTimeout(total=None, connect=connect, sock_connect=connect),
                     allow_redirects=False,
                 ) as response,
             ):
-                return Heard(response.status, await _bounded(response.content))
+                return Heard(response.status, await _bounded(response.content, question.most))
         except aiohttp.ClientConnectorError as error:
             if isinstance(error.os_error, _OutsideZoneError):
                 raise _not_local(deployment, str(error.os_error)) from None
@@ -161,7 +178,7 @@ class Guard:
             raise _silent(deployment) from None
 
     async def _say(self, deployment: Deployment, path: str, body: bytes | None) -> Mapping[str, Any] | None:
-        heard = await (self.get(deployment, path) if body is None else self.ask(deployment, path, body))
+        heard = await (self.get(deployment, path) if body is None else self.ask(deployment, path, body, None))
         if heard.status == HTTPStatus.NOT_FOUND:
             return None
         said = heard.json()
@@ -182,7 +199,7 @@ class Guard:
         try:
             return await session.post(
                 URL(target.url + path, encoded=True),
-                data=content.body,
+                data=io.BytesIO(content.body),  # written in pieces, so that a large one does not hold up the loop
                 headers=content.headers,
                 timeout=timeout,
                 allow_redirects=False,
@@ -192,29 +209,29 @@ class Guard:
                 raise _not_local(deployment, str(error.os_error)) from None
             raise
 
-    def _session(self, deployment: Deployment, target: Target) -> aiohttp.ClientSession:
-        key = (deployment.name, deployment.base_url, deployment.zone)
+    def _session(self, deployment: Deployment, target: Target, *, kept: bool = True) -> aiohttp.ClientSession:
+        key = (deployment.name, deployment.base_url, deployment.zone, kept)
         if key not in self._sessions:
             self._sessions[key] = aiohttp.ClientSession(
-                connector=self._connector(deployment, target),
+                connector=self._connector(deployment, target, _KEPT if kept else _NOT_KEPT),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 raise_for_status=False,
             )
         return self._sessions[key]
 
-    def _connector(self, deployment: Deployment, target: Target) -> aiohttp.BaseConnector:
+    def _connector(self, deployment: Deployment, target: Target, keeping: _Keeping) -> aiohttp.BaseConnector:
         if target.socket is not None:
             if not deployment.zone.addresses.cover(_LOOPBACK):
                 raise _not_local(deployment, target.socket)
-            return aiohttp.UnixConnector(target.socket, limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS)
+            return aiohttp.UnixConnector(target.socket, limit=0, **keeping)
         return aiohttp.TCPConnector(
             ssl=self._tls,
             resolver=_ZoneResolver(deployment, self._resolve),
             use_dns_cache=False,
             socket_factory=_zone_sockets(deployment.zone),
-            keepalive_timeout=_KEEP_ALIVE_SECONDS,
             limit=0,
+            **keeping,
         )
 
     async def _prove(self, deployment: Deployment, target: Target) -> None:
@@ -254,13 +271,15 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a deployment is asked about itself."""
+    """What a deployment is asked about itself, or about a text."""
 
     method: str
     path: str
     """Empty: the base URL itself."""
     body: bytes | None = None
     seconds: float = _LOOK_SECONDS
+    most: int = _LOOK_BYTES
+    """The bytes of an answer that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,11 +381,11 @@ def _may_live_elsewhere(deployment: Deployment) -> bool:
     return deployment.engine == residence.OLLAMA and not deployment.zone.addresses.classes & {"public", "any"}
 
 
-async def _bounded(content: aiohttp.StreamReader) -> bytes:
+async def _bounded(content: aiohttp.StreamReader, most: int) -> bytes:
     read = bytearray()
-    while len(read) < _LOOK_BYTES and (chunk := await content.readany()):
+    while len(read) < most and (chunk := await content.readany()):
         read += chunk
-    return bytes(read[:_LOOK_BYTES])
+    return bytes(read[:most])
 
 
 def _silent(deployment: Deployment) -> UpstreamUnreachable:

@@ -67,7 +67,7 @@ _report = sys.stderr
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve on a Unix socket until SIGTERM."""
     given = _arguments(arguments)
-    by_kernel = walls.close_in()
+    by_kernel = walls.close_in(given.exit)
     _silence()
     _lead_out_through(given.exit)
     _say(f"litellm is ready; its network is closed {'by the kernel' if by_kernel else 'inside the interpreter only'}")

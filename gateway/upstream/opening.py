@@ -142,9 +142,8 @@ class _Held:
 def _is_silent(payload: Mapping[str, Any]) -> bool:
     """True for what opens a stream and says nothing yet: an error that follows is one before any content."""
     if "type" in payload:
-        return payload["type"] in _START_UPS
-    choices = payload.get("choices")
-    return isinstance(choices, list) and not any(_speaks(choice) for choice in _choices(payload))
+        return isinstance(payload["type"], str) and payload["type"] in _START_UPS
+    return not any(_speaks(choice) for choice in _choices(payload))
 
 
 def _speaks(choice: Mapping[str, Any]) -> bool:

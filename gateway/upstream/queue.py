@@ -30,6 +30,14 @@ class Queues:
         line = self._lines.get(name)
         return (0, 0) if line is None else (line.running, len(line.waiting))
 
+    def was_busy(self, name: str) -> bool:
+        """True if it has requests, or had some since this was last asked."""
+        line = self._lines.get(name)
+        if line is None:
+            return False
+        stirred, line.stirred = line.stirred, False
+        return stirred or any(self.load(name))
+
     @asynccontextmanager
     async def enter(self, deployment: Deployment, slots: int | None) -> AsyncGenerator[None, None]:
         """Hold one of so many slots (None: there is no limit); UpstreamBusy if none falls free in time."""
@@ -48,11 +56,14 @@ class _Line:
 
     def __init__(self) -> None:
         self.running = 0
+        self.stirred = False
+        """True if a request came since somebody asked."""
         self.waiting: deque[asyncio.Future[None]] = deque()
         self._slots: int | None = None
         self._last_seconds = 0.0
 
     async def enter(self, deployment: Deployment, slots: int | None) -> None:
+        self.stirred = True
         self._slots = slots  # a probe may have read another number since
         self._admit()
         if self._is_free():

@@ -67,6 +67,9 @@ _STATUS_OF_TYPE = {
     "exceeded_current_quota_error": 429,
     "insufficient_quota": 429,
 }
+_ANTHROPIC_OVERLOADED = 529
+_OVERLOADED = (HTTPStatus.SERVICE_UNAVAILABLE, _ANTHROPIC_OVERLOADED)
+"""It is there and will be again: clients shall hear 503 of it, as if they had asked it themselves."""
 _CLOUDFLARE_TIMEOUT = 524
 _TIMEOUTS = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT, _CLOUDFLARE_TIMEOUT)
 
@@ -83,7 +86,10 @@ def refusal(deployment: str, status: int, headers: Mapping[str, str], body: byte
     if status in _TIMEOUTS:
         return UpstreamTimeout(f"deployment {deployment!r} ran into a time limit of its own (status {status})")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return UpstreamUnavailable(f"deployment {deployment!r} failed (status {status})", retry_after=retry_after)
+        failed = UpstreamUnavailable(f"deployment {deployment!r} failed (status {status})", retry_after=retry_after)
+        if status in _OVERLOADED:
+            failed.status = HTTPStatus.SERVICE_UNAVAILABLE
+        return failed
     if status < HTTPStatus.BAD_REQUEST:
         return UpstreamError(
             f"deployment {deployment!r} answered with status {status}: redirects are not followed; correct its base_url"

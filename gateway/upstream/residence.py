@@ -73,9 +73,13 @@ def entry(tags: Json, model: str) -> Json | None:
     models = tags.get("models")
     names = {model, model if ":" in model.rpartition("/")[2] else f"{model}:latest"}
     for found in models if isinstance(models, list) else ():
-        if isinstance(found, Mapping) and not names.isdisjoint({found.get("name"), found.get("model")}):
+        if isinstance(found, Mapping) and any(said in names for said in _texts(found.get("name"), found.get("model"))):
             return found
     return None
+
+
+def _texts(*values: object) -> list[str]:
+    return [value for value in values if isinstance(value, str)]
 
 
 def _is_hollow(listed: Json) -> bool:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _LONGEST_VALUE = 40
+_MOST_SECONDS = 10**9
+"""Thirty years: more is no time to come back at."""
 
 
 def stated(headers: Mapping[str, str]) -> str | None:
@@ -44,7 +46,7 @@ def _number(value: str) -> float | None:
         number = float(value)
     except ValueError:
         return None
-    return number if 0 <= number < math.inf else None
+    return number if 0 <= number <= _MOST_SECONDS else None
 
 
 def _date(value: str) -> datetime | None:
@@ -52,6 +54,6 @@ def _date(value: str) -> datetime | None:
         return None
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return date if date.tzinfo else date.replace(tzinfo=UTC)

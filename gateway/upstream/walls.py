@@ -1,4 +1,4 @@
-"""Takes the network from this process: from then on it reaches Unix sockets of this machine, and nothing else."""
+"""Takes the network from this process: from then on it reaches one Unix socket of this machine, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ import os
 import socket
 import struct
 import sys
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _PR_SET_NO_NEW_PRIVS = 38
 _SECCOMP_SET_MODE_FILTER = 1
@@ -30,6 +34,8 @@ _REFUSE = 0x00050000 | errno.EACCES
 
 _LOOK_UPS = frozenset({"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"})
 _SENDINGS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg", "socket.bind"})
+_CALLS = frozenset({"socket.connect", "socket.sendto"})
+"""The house's other sockets, the resolver's, a container engine's: each would be a way out, or in."""
 _STARTS = frozenset({"subprocess.Popen", "os.exec", "os.posix_spawn", "os.system", "pty.spawn"})
 
 
@@ -39,19 +45,21 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def close_in() -> bool:
-    """Refuse every way out, for good. True if the kernel refuses too, not the interpreter alone.
+def close_in(way_out: Path | None = None) -> bool:
+    """Refuse every way but that one out, for good. True if the kernel refuses too, not the interpreter alone.
 
     The interpreter's own hook holds everywhere; the kernel's filter, on Linux, also for libraries in C and for whatever
-    the process might start.
+    the process might start. It tells Unix sockets from others, but not which of them is meant.
     """
-    sys.addaudithook(_refuse)
+    sys.addaudithook(partial(_refuse, None if way_out is None else str(way_out)))
     return sys.platform == "linux" and _filter_sockets()
 
 
-def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+def _refuse(way_out: str | None, event: str, arguments: tuple[Any, ...]) -> None:
     if event in _SENDINGS and arguments[0].family != socket.AF_UNIX:
         raise PermissionError(errno.EACCES, "this process has no network")
+    if event in _CALLS and arguments[1] != way_out:
+        raise PermissionError(errno.EACCES, "this process speaks to nobody but its way out")
     if event in _LOOK_UPS:
         raise PermissionError(errno.EACCES, "this process looks up no names")
     if event in _STARTS:

@@ -45,9 +45,14 @@ def _texts(prompt: object) -> list[str]:
     """All texts of the prompt, so that they are looked at even where only a deployment's own endpoint takes them."""
     if isinstance(prompt, str):
         return [prompt]
-    if not isinstance(prompt, list):
+    if not isinstance(prompt, list) or not all(isinstance(part, str) or _is_token_ids(part) for part in prompt):
         raise BadRequest("'prompt' must be a text, a list of texts, or token ids", param="prompt")
     return [part for part in prompt if isinstance(part, str)] or [""]
+
+
+def _is_token_ids(part: object) -> bool:
+    """True for a token's id, or a list of them."""
+    return all(type(token) is int for token in (part if isinstance(part, list) else [part]))
 
 
 def _native_only(tree: Mapping[str, Any], prompt: object) -> str | None:
@@ -71,12 +76,12 @@ class Completions:
 
     def whole(self, answer: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
         """The answer with one text for each choice."""
-        choices = [_choice(choice, choice.get("message")) for choice in answer.get("choices", ())]
+        choices = [_choice(choice, choice.get("message")) for choice in _choices(answer)]
         return {**self._head, "choices": choices, "usage": usage_of(usage)}
 
     def chunk(self, chunk: Mapping[str, Any]) -> bytes:
         """One event; none for a chunk that only names a role."""
-        choices = [_choice(choice, choice.get("delta")) for choice in chunk.get("choices", ())]
+        choices = [_choice(choice, choice.get("delta")) for choice in _choices(chunk)]
         said = [choice for choice in choices if choice["text"] or choice["finish_reason"] or len(choice) > _PLAIN]
         return self._event({"choices": said}) if said else b""
 
@@ -94,6 +99,11 @@ class Completions:
 
 _PLAIN = 4
 """Members of a choice without thoughts or citations."""
+
+
+def _choices(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    choices = payload.get("choices")
+    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
 
 
 def _choice(choice: Mapping[str, Any], said: object) -> dict[str, Any]:
@@ -132,9 +142,7 @@ class CompletionsShape:
         return None if payload.get("choices") else payload.get("error") or None
 
     def heard(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        choices = payload.get("choices")
-        heard = [_heard(choice) for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
-        return {**payload, "choices": heard}
+        return {**payload, "choices": [_heard(choice) for choice in _choices(payload)]}
 
     def rename(self, payload: dict[str, Any], model: str) -> bool:
         if payload.get("model") == model:

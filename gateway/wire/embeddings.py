@@ -149,7 +149,8 @@ def encode(
 
 def _ordered(data: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """By index where every item has its own; else as they came."""
-    if {item.get("index") for item in data} == set(range(len(data))):
+    indices = [item.get("index") for item in data]
+    if all(map(_is_token, indices)) and set(indices) == set(range(len(data))):
         return sorted(data, key=lambda item: int(item["index"]))
     return data
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from gateway.wire.lanes import Usage
 
@@ -67,6 +67,18 @@ class Rendering(Protocol):
     def failed(self, error: Mapping[str, Any]) -> bytes:
         """The events that end an answer which cannot be completed; `error` has message, type, param and code."""
         ...
+
+
+def strings_of(value: object) -> Iterator[str]:
+    """All that a part of an answer says in words, wherever they stand in it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for child in value.values():
+            yield from strings_of(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from strings_of(child)
 
 
 class ChatShape:

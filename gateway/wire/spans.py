@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from math import isinf
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 
@@ -101,8 +102,8 @@ class Body:
 def read(body: bytes, *, max_depth: int = 64) -> Body:
     """Read a JSON object; BadRequest where two parsers could read two things, or one could be made to fall over.
 
-    That is: invalid UTF-8, a byte order mark, duplicate keys at any depth, NaN or Infinity, lone surrogates, a nesting
-    deeper than `max_depth`. Messages name a position or a key, never a value.
+    That is: invalid UTF-8, a byte order mark, duplicate keys at any depth, NaN, Infinity or `1e999`, lone surrogates, a
+    nesting deeper than `max_depth`. Messages name a position or a key, never a value.
     """
     tree = _parse(_text(body))
     if not isinstance(tree, dict):
@@ -125,7 +126,7 @@ def _text(body: bytes) -> str:
 
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise BadRequest(
             f"the body is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
@@ -151,6 +152,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise BadRequest(f"{name} is not JSON: use a number, a string or null")
+
+
+def _finite(digits: str) -> float:
+    """Refuse what one reader takes for infinity, another for nothing, and a third for an error: `1e999`."""
+    number = float(digits)
+    if isinf(number):
+        raise BadRequest("the body holds a number that is too large")
+    return number
 
 
 def _is_deeper(value: object, levels: int) -> bool:

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,31 @@ async def test_a_child_that_dies_is_started_again_and_said_so(specify: Callable[
 
     assert len(said) == 1
     assert said[0].startswith("retrieval was killed (SIGKILL); starting it again in 0.0 s")
+
+
+async def test_a_child_waits_for_what_another_one_makes(specify: Callable[..., ChildSpec], tmp_path: Path) -> None:
+    first = tmp_path / "first.sock"
+    spec = replace(specify(LIVES), after=first)
+
+    async with Child(spec, print, QUICK) as child:
+        await asyncio.sleep(0.3)
+        before = child.pid
+        first.touch()
+        await until(lambda: child.pid)
+
+    assert before is None
+
+
+async def test_a_child_that_waits_for_another_one_can_be_stopped(
+    specify: Callable[..., ChildSpec], tmp_path: Path
+) -> None:
+    spec = replace(specify(LIVES), after=tmp_path / "never.sock")
+
+    async with asyncio.timeout(10), Child(spec, print, QUICK) as child:
+        await asyncio.sleep(0.05)
+
+    assert not spec.log.exists()
+    assert child.pid is None
 
 
 async def test_a_child_that_keeps_dying_is_started_less_and_less_often(specify: Callable[..., ChildSpec]) -> None:

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gateway.errors import GatewayError, NotLocal, UpstreamError, UpstreamUnavailable
+from gateway.errors import GatewayError, NotLocal, UpstreamError, UpstreamStarting, UpstreamUnavailable
 from gateway.upstream.guard import Target
 from gateway.upstream.tickets import TICKET
 from policies.labels import Level, Sensitivity
@@ -90,7 +90,7 @@ def _explained(ticket: Ticket, error: UpstreamError) -> GatewayError:
     if ticket.failure is not None:
         return ticket.failure
     if isinstance(error, UpstreamUnavailable) and not ticket.asked:
-        return UpstreamUnavailable(
+        return UpstreamStarting(
             f"deployment {ticket.deployment.name!r} needs the litellm process, which does not answer: it takes some "
             "seconds to start, and is started with the house if a deployment of the pack needs it",
             retry_after="5",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from prometheus_client.samples import Sample
 
+_MOST_LINES = 10_000
+"""More than any server has of the few that are wanted; a hostile one has millions."""
 _RANKS = frozenset({"tp_rank", "pp_rank", "moe_ep_rank", "pid"})
 """Labels of processes that share one queue, each of which may tell of all of it."""
 
@@ -23,7 +25,7 @@ class Figures:
         # Thousands of lines are histograms: parsing them all would hold up the loop at every look.
         wanted = tuple(names)
         lines = [line for line in exposition.splitlines() if line.startswith(wanted)]
-        self._samples = _parse(lines)
+        self._samples = _parse(lines[:_MOST_LINES])
 
     def total(self, *names: str) -> float | None:
         """The sum over the parts of a server, of the first of these names that is there."""

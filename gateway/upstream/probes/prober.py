@@ -47,7 +47,7 @@ class Pace:
     down: float = 10.0
     """The same of one that was not up: nobody is sent to it until it is seen again."""
     load: float = 5.0
-    """At the load of one that has requests under way, and at what changed in the pack."""
+    """At the load of one that had requests since, or that had many waiting, and at what changed in the pack."""
 
 
 class Prober:
@@ -66,7 +66,7 @@ class Prober:
         self.packs = packs
         self._guard = guard
         self._busy = busy
-        """Whether a deployment, by its name, has requests of this process under way."""
+        """Whether a deployment, by its name, has requests of this process, or had some since this was last asked."""
         self._pace = pace or Pace()
         self._due: dict[str, float] = {}
         self._known: dict[str, Deployment] = {}
@@ -101,7 +101,7 @@ class Prober:
         seen = self.observed.of(deployment.name)
         if seen is None or time.monotonic() >= self._due.get(deployment.name, 0.0):
             await self.probe(deployment)
-        elif seen.up and self._busy(deployment.name):
+        elif seen.up and (self._busy(deployment.name) or seen.waiting):  # who spills sends nothing to where many wait
             loaded = await looking.load(self._guard, deployment, seen, now())
             self.observed.note(deployment.name, loaded)
 

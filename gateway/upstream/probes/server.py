@@ -35,7 +35,7 @@ class Server:
         return heard.body.decode("utf-8", "replace") if heard.status == HTTPStatus.OK else None
 
     async def ask(self, path: str, body: bytes) -> Json | None:
-        heard = await self.guard.ask(self.deployment, path, body)
+        heard = await self.guard.ask(self.deployment, path, body, None)
         return heard.json() if heard.status == HTTPStatus.OK else None
 
 

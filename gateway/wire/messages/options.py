@@ -140,6 +140,6 @@ def _choice(choice: Mapping[str, Any]) -> object:
     kind = choice.get("type")
     if kind == "tool" and isinstance(choice.get("name"), str):
         return {"type": "function", "function": {"name": choice["name"]}}
-    if kind not in _CHOICES:
+    if not isinstance(kind, str) or kind not in _CHOICES:
         raise BadRequest("'tool_choice' must be auto, any, none, or a tool with its name", param="tool_choice")
     return _CHOICES[kind]

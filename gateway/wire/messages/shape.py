@@ -6,11 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gateway.wire.messages.reasons import finish_reason, usage_of_chat
+from gateway.wire.shapes import strings_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Object = dict[str, Any]
+
+_NAMES = ("type", "id", "name", "tool_use_id")
+_BESIDE = 1_000_000
+"""From here on count the calls of tools that a chat does not have: no answer has so many blocks."""
 
 
 class MessagesShape:
@@ -79,17 +84,18 @@ def _grown(payload: Mapping[str, Any], delta: Object) -> Object:
             function = {"arguments": _text(delta.get("partial_json"))}
             said = {"tool_calls": [{"index": payload.get("index"), "function": function}]}
         case _:
-            return {}
+            said = _beside(delta, payload.get("index"))
     return _chunk(said, None, None)
 
 
 def _said(block: Object, index: object) -> Object:
-    """A content block as fields of a chat message; the blocks of Anthropic's own tools say nothing here."""
+    """A content block as fields of a chat message; those of Anthropic's own tools are calls with all they say."""
     match block.get("type"):
         case "text":
             return {"content": _text(block.get("text"))}
         case "thinking":
-            return {"reasoning_content": _text(block.get("thinking"))}
+            signature = _beside({"signature": block.get("signature")}, index)
+            return {"reasoning_content": _text(block.get("thinking")), **signature}
         case "tool_use":
             given = block.get("input")
             function = {
@@ -97,7 +103,14 @@ def _said(block: Object, index: object) -> Object:
                 "arguments": json.dumps(given, ensure_ascii=False) if given else "",
             }
             return {"tool_calls": [{"index": index, "id": block.get("id"), "type": "function", "function": function}]}
-    return {}
+    return _beside(block, index)
+
+
+def _beside(block: Object, index: object) -> Object:
+    """What else is said, as a call: other tools with their results, citations, sealed thoughts."""
+    said = "\n".join(strings_of({name: value for name, value in block.items() if name not in _NAMES}))
+    place = _BESIDE + index if isinstance(index, int) else _BESIDE
+    return {"tool_calls": [{"index": place, "function": {"arguments": said}}]} if said else {}
 
 
 def _chunk(delta: Object, finish: str | None, usage: object) -> Object:

@@ -23,8 +23,13 @@ def logprobs_of(said: object) -> list[dict[str, Any]]:
     if not isinstance(tokens, list):
         return []
     return [
-        {**_token(token), "top_logprobs": [_token(top) for top in token.get("top_logprobs") or ()]} for token in tokens
+        {**_token(token), "top_logprobs": [_token(top) for top in _objects(token.get("top_logprobs"))]}
+        for token in _objects(tokens)
     ]
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def _token(said: Mapping[str, Any]) -> dict[str, Any]:

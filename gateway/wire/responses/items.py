@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.errors import BadRequest, UnsupportedParameter
 from gateway.wire.responses import members
+from gateway.wire.responses.freetext import arguments_of
+from gateway.wire.responses.names import Tool
 from gateway.wire.responses.parts import content_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gateway.wire.responses.names import Kind, Names
     from gateway.wire.responses.parts import Content
     from gateway.wire.responses.schema import ResponsesRequest
 
@@ -21,19 +24,18 @@ _ROLES = {"user": "user", "system": "system", "developer": "system", "assistant"
 _NATIVE_ITEMS = frozenset(
     """
     additional_tools apply_patch_call apply_patch_call_output code_interpreter_call compaction compaction_trigger
-    computer_call computer_call_output custom_tool_call custom_tool_call_output file_search_call image_generation_call
-    local_shell_call local_shell_call_output mcp_approval_request mcp_approval_response mcp_call mcp_list_tools program
+    computer_call computer_call_output file_search_call image_generation_call local_shell_call local_shell_call_output mcp_approval_request mcp_approval_response mcp_call mcp_list_tools program
     program_output shell_call shell_call_output tool_search_call tool_search_output web_search_call
     """.split()
 )
 """Types of items that only an endpoint `/responses` has."""
 
 
-def messages_of(fields: ResponsesRequest, beyond: list[str]) -> list[dict[str, Any]]:
+def messages_of(fields: ResponsesRequest, names: Names, beyond: list[str]) -> list[dict[str, Any]]:
     """The instructions and the input as messages; items that no message can carry are named in `beyond`."""
     if not fields.input:
         raise BadRequest("'input' is missing or empty: send a text or items", param="input")
-    conversation = _Conversation()
+    conversation = _Conversation(names)
     if fields.instructions:
         conversation.say({"role": "system", "content": fields.instructions})
     if isinstance(fields.input, str):
@@ -69,8 +71,10 @@ class _Conversation:
     Models that think between their tool calls want exactly that message back.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Names) -> None:
         self.messages: list[dict[str, Any]] = []
+        self._names = names
+        self._open: dict[str, Tool] = {}
         self._turn: _Turn | None = None
         self._thoughts: list[str] = []
 
@@ -90,9 +94,20 @@ class _Conversation:
             self._turn = None
         self._now().content = content
 
-    def call(self, call: dict[str, Any]) -> None:
+    def call(self, call_id: str, tool: Tool, arguments: str) -> None:
         """Add a tool call."""
-        self._now().calls.append(call)
+        self._open[call_id] = tool
+        function = {"name": self._names.of(tool), "arguments": arguments}
+        self._now().calls.append({"id": call_id, "type": "function", "function": function})
+
+    def result(self, call_id: str, content: Content) -> None:
+        """Add what a tool call came to."""
+        self._open.pop(call_id, None)
+        self.say({"role": "tool", "tool_call_id": call_id, "content": content})
+
+    def unanswered(self, tool: Tool) -> list[str]:
+        """The calls of a tool that still wait for their results."""
+        return [call_id for call_id, called in self._open.items() if called == tool]
 
     def end_turn(self) -> None:
         """Close the assistant's message, thoughts without an answer included."""
@@ -116,9 +131,13 @@ def _add(conversation: _Conversation, item: Mapping[str, Any], place: str, beyon
     elif kind == "reasoning":
         _add_thoughts(conversation, item, place, beyond)
     elif kind == "function_call":
-        conversation.call(_call(item, place, beyond))
+        _add_call(conversation, item, place, members.text(item, "arguments", place), "function")
+    elif kind == "custom_tool_call":
+        _add_call(conversation, item, place, arguments_of(members.text(item, "input", place)), "custom")
     elif kind == "function_call_output":
-        conversation.say(_result(item, place, beyond))
+        _add_result(conversation, item, place, beyond, "function")
+    elif kind == "custom_tool_call_output":
+        _add_result(conversation, item, place, beyond, "custom")
     elif kind == "item_reference":
         raise UnsupportedParameter(
             f"{place} refers to a stored item: nothing is stored, send the item itself", param=place
@@ -152,15 +171,28 @@ def _texts(parts: object, place: str) -> list[str]:
     return [members.text(part, "text", f"{place}[{index}]") for index, part in enumerate(said)]
 
 
-def _call(item: Mapping[str, Any], place: str, beyond: list[str]) -> dict[str, Any]:
+def _add_call(conversation: _Conversation, item: Mapping[str, Any], place: str, arguments: str, kind: Kind) -> None:
     """A call; its arguments are sent back as the model wrote them, even where they are no JSON."""
-    if item.get("namespace") is not None:
-        beyond.append(f"{place}.namespace")
-    function = {"name": members.name(item, "name", place), "arguments": members.text(item, "arguments", place)}
-    return {"id": members.name(item, "call_id", place), "type": "function", "function": function}
+    tool = _tool(item, place, kind)
+    conversation.call(members.name(item, "call_id", place), tool, arguments)
 
 
-def _result(item: Mapping[str, Any], place: str, beyond: list[str]) -> dict[str, Any]:
-    call_id = members.name(item, "call_id", place)
+def _add_result(
+    conversation: _Conversation, item: Mapping[str, Any], place: str, beyond: list[str], kind: Kind
+) -> None:
+    """A result; one that names its tool in place of its call belongs to the only call of that tool that waits."""
     content = content_of(item.get("output"), f"{place}.output", beyond)
-    return {"role": "tool", "tool_call_id": call_id, "content": content}
+    if item.get("call_id") is not None or item.get("name") is None:
+        conversation.result(members.name(item, "call_id", place), content)
+        return
+    waiting = conversation.unanswered(_tool(item, place, kind))
+    if len(waiting) == 1:
+        conversation.result(waiting[0], content)
+    else:
+        # A client's own tool may speak without having been called; no chat has a place for that.
+        beyond.append(f"{place}: an output without a call")
+
+
+def _tool(item: Mapping[str, Any], place: str, kind: Kind) -> Tool:
+    namespace = None if item.get("namespace") is None else members.name(item, "namespace", place)
+    return Tool(kind, members.name(item, "name", place), namespace)

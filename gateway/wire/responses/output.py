@@ -6,9 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from gateway.wire.responses.annotations import annotation_of, logprobs_of
+from gateway.wire.responses.freetext import FreeText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from gateway.wire.responses.names import Names, Tool
 
     Event = dict[str, Any]
     Status = Literal["in_progress", "completed", "incomplete"]
@@ -24,8 +27,9 @@ class Output:
     own. So what a second tool call says while the first is still unfinished waits for that.
     """
 
-    def __init__(self, new_id: Callable[[str], str]) -> None:
+    def __init__(self, new_id: Callable[[str], str], names: Names) -> None:
         self._new_id = new_id
+        self._names = names
         self._items: list[_Item] = []
         self._calls: dict[int, _Call] = {}
         self._finished = 0
@@ -38,9 +42,9 @@ class Output:
             self._message().add("output_text", text, logprobs_of(logprobs))
         if refusal := _text(said.get("refusal")):
             self._message().add("refusal", refusal)
-        for annotation in _objects(said.get("annotations")):
+        for annotation in objects(said.get("annotations")):
             self._message().annotate(annotation_of(annotation))
-        for position, call in enumerate(_objects(said.get("tool_calls"))):
+        for position, call in enumerate(objects(said.get("tool_calls"))):
             self._call(call, position).add(call)
         return self._set_free()
 
@@ -84,7 +88,7 @@ class Output:
         key = index if isinstance(index, int) else position
         if key not in self._calls:
             call_id = said.get("id") or self._new_id("call")
-            self._calls[key] = self._begin(_Call(len(self._items), self._new_id("fc"), call_id))
+            self._calls[key] = self._begin(_Call(len(self._items), call_id, self._new_id, self._names))
         return self._calls[key]
 
     def _begin(self, item: ItemT) -> ItemT:
@@ -217,57 +221,81 @@ class _Reasoning(_Spoken):
 
 
 class _Call(_Item):
-    """A call of a function. Its beginning is told once its name is known."""
+    """A call of a tool. Its beginning is told once its name is known: that says what kind of tool it is."""
 
-    def __init__(self, index: int, item_id: str, call_id: str) -> None:
-        super().__init__(index, item_id)
+    def __init__(self, index: int, call_id: str, new_id: Callable[[str], str], names: Names) -> None:
+        super().__init__(index, new_id("fc"))
         self._call_id = call_id
-        self._name: str | None = None
+        self._new_id = new_id
+        self._names = names
+        self._tool: Tool | None = None
         self._arguments: list[str] = []
+        self._free: FreeText | None = None
         self._seen_unfit = -1
 
     def add(self, said: Mapping[str, Any]) -> None:
         """Add a piece of the call; what comes after its end is left out."""
         if self.status is not None:
             return
-        function = said.get("function") or {}
-        if self._name is None and function.get("name"):
-            self._introduce(function["name"])
-        if piece := function.get("arguments"):
+        function = said.get("function")
+        given = function if isinstance(function, dict) else {}
+        name, piece = given.get("name"), given.get("arguments")
+        if self._tool is None and name and isinstance(name, str):
+            self._introduce(name)
+        if piece and isinstance(piece, str):
             self._arguments.append(piece)
-            if self._name is not None:
-                self._tell("function_call_arguments.delta", delta=piece)
+            if self._tool is not None:
+                self._tell_more(piece)
 
     def is_complete(self) -> bool:
         """True if the arguments are a JSON object: models that call several functions may mix their arguments."""
         if self._seen_unfit == len(self._arguments):
             return False
-        if self._name is not None and _is_object("".join(self._arguments)):
+        if self._tool is not None and _is_object("".join(self._arguments)):
             return True
         self._seen_unfit = len(self._arguments)
         return False
 
     def finish(self, status: Status) -> None:
-        if self._name is None:
-            self._introduce("")
-        self._tell("function_call_arguments.done", name=self._name, arguments="".join(self._arguments))
+        tool = self._tool or self._introduce("")
+        if self._free is None:
+            self._tell("function_call_arguments.done", name=tool.name, arguments="".join(self._arguments))
+        else:
+            self._tell_delta(self._free.end())
+            self._tell("custom_tool_call_input.done", input=self._free.text)
         super().finish(status)
 
     def as_object(self, status: Status) -> dict[str, Any]:
+        kind, said = "function_call", {"arguments": "".join(self._arguments)}
+        if self._free is not None:
+            kind, said = "custom_tool_call", {"input": self._free.text}
+        namespace = self._tool.namespace if self._tool else None
         return {
             "id": self.id,
-            "type": "function_call",
+            "type": kind,
             "status": status,
             "call_id": self._call_id,
-            "name": self._name or "",
-            "arguments": "".join(self._arguments),
+            **({} if namespace is None else {"namespace": namespace}),
+            "name": self._tool.name if self._tool else "",
+            **said,
         }
 
-    def _introduce(self, name: str) -> None:
-        self._name = name
-        self._say("output_item.added", item={**self.as_object("in_progress"), "arguments": ""})
-        if self._arguments:
-            self._tell("function_call_arguments.delta", delta="".join(self._arguments))
+    def _introduce(self, name: str) -> Tool:
+        self._tool = tool = self._names.tool(name)
+        if tool.kind == "custom":
+            self.id, self._free = self._new_id("ctc"), FreeText()
+        empty = {"arguments": ""} if self._free is None else {}
+        self._say("output_item.added", item={**self.as_object("in_progress"), **empty})
+        self._tell_more("".join(self._arguments))
+        return tool
+
+    def _tell_more(self, piece: str) -> None:
+        self._tell_delta(piece if self._free is None else self._free.add(piece))
+
+    def _tell_delta(self, delta: str) -> None:
+        if delta:
+            kind = "function_call_arguments" if self._free is None else "custom_tool_call_input"
+            self._tell(f"{kind}.delta", delta=delta)
 
 
 def _is_object(text: str) -> bool:
@@ -281,9 +309,10 @@ def _text(content: object) -> str:
     """A content that is a text, or parts with texts, as some upstreams answer."""
     if isinstance(content, str):
         return content
-    texts = (part.get("text") for part in _objects(content))
+    texts = (part.get("text") for part in objects(content))
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _objects(value: object) -> list[dict[str, Any]]:
+def objects(value: object) -> list[dict[str, Any]]:
+    """The objects of a list; none where it is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gateway.wire.responses.echo import echo
-from gateway.wire.responses.output import Output
+from gateway.wire.responses.names import names_of
+from gateway.wire.responses.output import Output, objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,7 +37,7 @@ class Responses:
     ) -> None:
         self._head = {"id": new_id("resp"), "object": "response", "created_at": created, "model": model, **echo(tree)}
         self._now = now
-        self._output = Output(new_id)
+        self._output = Output(new_id, names_of(tree))
         self._sequence = 0
         self._began = False
         self._reason: str | None = None
@@ -72,14 +73,15 @@ class Responses:
         return self._reason not in _INCOMPLETE
 
     def _heard(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
-        if chunk.get("service_tier") in _TIERS:
-            self._head["service_tier"] = chunk["service_tier"]
-        for choice in chunk.get("choices") or ():
+        tier = chunk.get("service_tier")
+        if isinstance(tier, str) and tier in _TIERS:
+            self._head["service_tier"] = tier
+        for choice in objects(chunk.get("choices")):
             if choice.get("index"):
                 continue  # a response has one answer
-            self._reason = choice.get("finish_reason") or self._reason
-            said = choice.get("delta") or choice.get("message") or {}
-            yield from self._output.hear(said, choice.get("logprobs"))
+            reason, said = choice.get("finish_reason"), choice.get("delta") or choice.get("message")
+            self._reason = reason if reason and isinstance(reason, str) else self._reason
+            yield from self._output.hear(said if isinstance(said, dict) else {}, choice.get("logprobs"))
 
     def _opening(self) -> list[Event]:
         if self._began:

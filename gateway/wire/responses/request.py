@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.errors import BadRequest, UnsupportedParameter
 from gateway.wire.responses import members
 from gateway.wire.responses.items import messages_of
+from gateway.wire.responses.names import names_of
 from gateway.wire.responses.schema import read
 from gateway.wire.responses.tools import tools_of
 from gateway.wire.shapes import Translated
@@ -38,10 +39,13 @@ _UNSAYABLE = ("audio", "modalities")
 _NATIVE_PARAMETERS = ("access_programs", "background_options", "context_management", "image", "max_tool_calls")
 """Parameters that only an endpoint `/responses` knows."""
 
+_CLIENT = ("client_metadata",)
+"""What a client tells of itself, not to the model: no chat has a place for it, and several refuse what they do not know."""
+
 _OWN_WORDS = frozenset(
     "background conversation include input instructions max_output_tokens parallel_tool_calls previous_response_id "
     "prompt reasoning store stream_options text tool_choice tools top_logprobs truncation".split()
-).union(_NATIVE_PARAMETERS)
+).union(_NATIVE_PARAMETERS, _CLIENT)
 """What is translated or answered here; every other member passes under its own name."""
 
 _INCLUDABLE = frozenset(
@@ -63,15 +67,16 @@ def to_chat(tree: Mapping[str, Any]) -> Translated:
     _refuse(tree)
     beyond = [key for key in _NATIVE_PARAMETERS if tree.get(key) is not None]
     chat = {key: value for key, value in tree.items() if key not in _OWN_WORDS and value is not None}
-    chat["messages"] = messages_of(fields, beyond)
-    chat |= tools_of(fields, beyond)
+    names, unbound = names_of(tree), [key for key in _CLIENT if tree.get(key) is not None]
+    chat["messages"] = messages_of(fields, names, beyond)
+    chat |= tools_of(fields, names, beyond, unbound)
     chat |= _text(fields.text, beyond)
     chat |= _reasoning(fields.reasoning, beyond)
     chat |= _limits(fields, beyond)
     chat |= _logprobs(fields, beyond)
     if fields.stream:
         chat["stream_options"] = {"include_usage": True}
-    return Translated(chat, beyond[0] if beyond else None)
+    return Translated(chat, beyond[0] if beyond else None, tuple(unbound))
 
 
 def _refuse(tree: Mapping[str, Any]) -> None:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gateway.wire.shapes import strings_of
+
 Object = Mapping[str, Any]
 
 _FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _FAILED = ("failed", "cancelled")
 _ENDED = ("response.completed", "response.incomplete")
+_NAMES = ("type", "id", "call_id", "status")
+_BESIDE = 1_000_000
+"""From here on count the calls of tools that a chat does not have: no answer has so many items."""
 _NO_TEXT = ("response.audio.delta", "response.output_audio.delta")
 
 
@@ -39,6 +44,8 @@ class ResponsesShape:
             return _ended(_response(payload))
         if kind == "response.output_item.added":
             return _begun(payload)
+        if kind == "response.output_item.done":
+            return _done(_object(payload.get("item")), payload.get("output_index"))
         if isinstance(kind, str) and kind.endswith(".delta") and kind not in _NO_TEXT:
             return _delta(kind, payload)
         return {}
@@ -81,6 +88,13 @@ def _begun(payload: Object) -> Object:
     return _chunk({"tool_calls": [{"index": payload.get("output_index"), **_call(item)}]})
 
 
+def _done(item: Object, position: object) -> Object:
+    """What an item holds that no delta told."""
+    said = _beside(item)
+    index = _BESIDE + position if isinstance(position, int) else _BESIDE
+    return _chunk({"tool_calls": [{"index": index, "function": {"arguments": said}}]}) if said else {}
+
+
 def _ended(response: Object) -> Object:
     return {**_chunk({}, _reason(response)), **_usage(response)}
 
@@ -92,6 +106,8 @@ def _whole(response: Object) -> Object:
     if refusal := "".join(_texts(response, "message", "refusal")):
         message["refusal"] = refusal
     calls = [{"index": index, **_call(item)} for index, item in enumerate(_items(response, "function_call"))]
+    others = [said for item in _all_items(response) if (said := _beside(item))]
+    calls += [{"index": _BESIDE + n, "function": {"arguments": said}} for n, said in enumerate(others)]
     if calls:
         message["tool_calls"] = calls
     return {"choices": [{"index": 0, "message": message, "finish_reason": _reason(response)}], **_usage(response)}
@@ -108,8 +124,22 @@ def _texts(response: Object, kind: str, key: str) -> Iterator[str]:
 
 
 def _items(response: Object, kind: str) -> list[Object]:
+    return [item for item in _all_items(response) if item.get("type") == kind]
+
+
+def _all_items(response: Object) -> list[Object]:
     items = response.get("output")
-    return [item for item in map(_object, items if isinstance(items, list) else ()) if item.get("type") == kind]
+    return [item for item in map(_object, items) if item] if isinstance(items, list) else []
+
+
+def _beside(item: Object) -> str:
+    """What an item says beside text, thoughts and function calls: other tools with their results, sealed thoughts."""
+    kind = item.get("type")
+    if kind == "reasoning":
+        return "\n".join(strings_of(item.get("encrypted_content")))
+    if kind in ("message", "function_call"):
+        return ""
+    return "\n".join(strings_of({name: value for name, value in item.items() if name not in _NAMES}))
 
 
 def _call(item: Object) -> dict[str, Any]:

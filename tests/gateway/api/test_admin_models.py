@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 
 from gateway.api.admin import create_admin
+from gateway.errors import UpstreamUnavailable
 from tests.gateway.chat.conftest import asking, post
 from tests.gateway.house import deployment, house, served
 from tests.gateway.upstream.probes.engines import VLLM, engine
@@ -34,6 +35,31 @@ async def test_a_hosted_deployment_is_known_by_its_answers_and_asked_by_command_
     assert (seen["up"], seen["context"], seen["models"]) == (True, 32768, ["small"])
     assert after["small"] == seen
     assert "quotes" not in after
+
+
+async def test_one_that_rests_after_failures_is_said_to(tmp_path: Path) -> None:
+    async with engine(VLLM) as fake, house(tmp_path, [deployment("small", fake.url)]) as home:
+        async with served(create_admin(home.runtime)) as admin, aiohttp.ClientSession(admin) as session:
+            for _ in range(3):
+                await home.runtime.fleet.cooldown.failed("small", UpstreamUnavailable("it hung up"))
+            rests = await rows(session)
+            await home.runtime.fleet.cooldown.succeeded("small")
+            answers = await rows(session)
+
+    assert (rests["small"]["state"], answers["small"]["state"]) == ("resting", "unknown")
+
+
+async def test_the_pack_in_force_and_why_another_is_not_are_told(tmp_path: Path) -> None:
+    async with house(tmp_path, []) as home, served(create_admin(home.runtime)) as admin:
+        async with aiohttp.ClientSession(admin) as session:
+            (home.runtime.settings.pack / "rules.yaml").write_text("oops: [")
+            async with session.post("/reload") as refused:
+                assert refused.status == 400
+            async with session.get("/policy") as told:
+                policy = await told.json()
+
+    assert policy["version"] == home.runtime.packs.current.pack.version
+    assert "rules.yaml" in policy["refused"]
 
 
 async def test_all_are_looked_at_where_none_is_named(tmp_path: Path) -> None:

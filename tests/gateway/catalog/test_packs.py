@@ -86,6 +86,14 @@ async def test_a_key_comes_from_the_environment_or_a_file_and_its_absence_is_tol
     assert "sk-" not in repr(packs.current.catalog)
 
 
+async def test_every_key_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
+    keyed = [deployment(name, "http://127.0.0.1:1/v1", api_key={"env": f"{name.upper()}_KEY"}) for name in ("a", "b")]
+    settings = make_settings(tmp_path, RULES, keyed)
+
+    with pytest.raises(CatalogError, match=r"'a' needs .* A_KEY\n.*'b' needs .* B_KEY\n"):
+        await opened(settings)
+
+
 async def test_a_deployment_of_the_house_that_leads_outside_is_refused(tmp_path: Path) -> None:
     near = deployment("near", "http://nas.example:8080/v1", zone="device")
     settings = make_settings(tmp_path, RULES, [near])

@@ -26,7 +26,7 @@ USAGE = {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"
 
 def request(path: str, model: str = "gpt", *, stream: bool = False, **more: Any) -> dict[str, Any]:
     """The same question at each endpoint."""
-    said = {
+    said: dict[str, dict[str, Any]] = {
         CHAT: {"messages": [{"role": "user", "content": QUESTION}]},
         COMPLETIONS: {"prompt": QUESTION},
         RESPONSES: {"input": QUESTION},

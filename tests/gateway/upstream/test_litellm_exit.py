@@ -229,7 +229,7 @@ thread = threading.Thread(target=lambda: (begin.wait(), early.append(libc.socket
 thread.start()
 outer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 outer.close()
-by_kernel = walls.close_in()
+by_kernel = walls.close_in(sys.argv[2])
 begin.set()
 thread.join()
 
@@ -248,16 +248,21 @@ print(all([
     not by_kernel or early == [-1],
     not by_kernel or libc.socket(socket.AF_INET6, 1, 0) == -1,
     libc.socket(socket.AF_UNIX, 1, 0) > 0,
+    refused(lambda: socket.socket(socket.AF_UNIX).connect(sys.argv[3])),
+    not refused(lambda: socket.socket(socket.AF_UNIX).connect(sys.argv[2])),
     by_kernel or sys.platform != "linux" or os.uname().machine not in ("x86_64", "aarch64"),
 ]))
 """
 
 
-async def test_a_walled_process_reaches_unix_sockets_alone() -> None:
+async def test_a_walled_process_reaches_its_way_out_alone(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("s")
+    paths = str(folder / "exit"), str(folder / "other")
+    unix = [await asyncio.start_unix_server(lambda _, writer: writer.close(), path) for path in paths]
     server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
-    async with server:
+    async with server, unix[0], unix[1]:
         port = str(server.sockets[0].getsockname()[1])
-        command = [sys.executable, "-c", _WALLED, port]
+        command = [sys.executable, "-c", _WALLED, port, *paths]
         shown = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert (shown.stdout.strip(), shown.stderr) == ("True", "")

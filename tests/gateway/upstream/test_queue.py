@@ -46,6 +46,18 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
+async def test_requests_that_came_and_went_between_two_questions_are_not_missed() -> None:
+    queues, at = Queues(), queued()
+    never = queues.was_busy("near")
+    async with queues.enter(at, None):
+        during = [queues.was_busy("near"), queues.was_busy("near")]
+    async with queues.enter(at, None):
+        pass
+
+    assert (never, during) == (False, [True, True])
+    assert [queues.was_busy("near"), queues.was_busy("near")] == [True, False]
+
+
 async def test_the_next_one_comes_in_when_one_leaves_in_the_order_of_arrival() -> None:
     queues, at = Queues(), queued()
     first, second, third = (Visitor(queues, at) for _ in range(3))

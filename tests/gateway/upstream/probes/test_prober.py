@@ -71,7 +71,8 @@ async def test_a_hosted_one_is_looked_at_by_command() -> None:
 
 
 async def test_between_two_looks_only_the_load_of_busy_ones_is_read() -> None:
-    async with engine(VLLM) as busy, engine(VLLM) as idle, Guard() as guard:
+    quiet = {**VLLM, "/metrics": (200, "vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n")}
+    async with engine(VLLM) as busy, engine(quiet) as idle, Guard() as guard:
         held = packs(vllm(busy.url, "busy"), vllm(idle.url, "idle"))
         prober = Prober(guard, Observed(now), held, busy=lambda name: name == "busy")
         await prober.round()
@@ -80,6 +81,21 @@ async def test_between_two_looks_only_the_load_of_busy_ones_is_read() -> None:
         await prober.round()
 
     assert (busy.asked, idle.asked) == (["/metrics"], [])
+
+
+async def test_where_many_waited_the_load_is_read_again_though_nobody_is_sent_there() -> None:
+    crowded = {**VLLM, "/metrics": (200, "vllm:num_requests_running 8\nvllm:num_requests_waiting 5\n")}
+    async with engine(crowded) as fake, Guard() as guard:
+        prober = Prober(guard, Observed(now), packs(vllm(fake.url)))
+        await prober.round()
+        fake.pages["/metrics"] = (200, "vllm:num_requests_running 0\nvllm:num_requests_waiting 0\n")
+        await prober.round()
+        fake.asked.clear()
+        await prober.round()
+
+    seen = prober.observed.of("ours")
+    assert seen is not None
+    assert (seen.waiting, fake.asked) == (0, [])
 
 
 async def test_what_is_due_is_looked_at_whole() -> None:

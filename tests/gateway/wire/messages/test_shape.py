@@ -49,7 +49,10 @@ def test_a_whole_message_is_heard() -> None:
             "role": "assistant",
             "content": "Yes",
             "reasoning_content": "Hm.",
-            "tool_calls": [{"index": 2, "id": "toolu_1", "type": "function", "function": function}],
+            "tool_calls": [
+                {"index": 1_000_000, "function": {"arguments": "s"}},
+                {"index": 2, "id": "toolu_1", "type": "function", "function": function},
+            ],
         },
         "finish_reason": "tool_calls",
     }
@@ -119,8 +122,7 @@ def test_events_are_heard_as_deltas(event: dict[str, Any], delta: dict[str, Any]
         {"type": "ping"},
         {"type": "message_stop"},
         {"type": "content_block_stop", "index": 0},
-        {"type": "content_block_delta", "delta": {"type": "signature_delta", "signature": "s"}},
-        {"type": "content_block_start", "content_block": {"type": "server_tool_use"}},
+        {"type": "content_block_start", "content_block": {"type": "server_tool_use", "name": "web_search"}},
         {},
     ],
 )

@@ -173,6 +173,7 @@ def test_a_result_may_hold_pictures() -> None:
         ({"type": "something new"}, "input[1].type"),
         ({"type": "reasoning", "summary": [], "encrypted_content": "AA=="}, "input[1].encrypted_content"),
         ({**CALL, "namespace": "crm"}, "input[1].namespace"),
+        ({"type": "function_call_output", "name": "goal", "output": "x"}, "input[1]: an output without a call"),
         (says("user", [{"type": "input_file", "file_url": "https://a.example/b.pdf"}]), "input[1].content[0].file_url"),
         (says("user", [{"type": "input_image", "file_id": "file_1"}]), "input[1].content[0].file_id"),
         (says("user", [{"type": "hologram"}]), "input[1].content[0].type"),
