@@ -45,7 +45,7 @@ def prepared(admission: Admission, deployment: Deployment, salt: str) -> Prepare
     chat = request.chat
     if chat is None or is_native(request, deployment):
         return _native(admission, deployment, salt)
-    changes = _named(request, chat, deployment) | _metered(request, chat)
+    changes = _named(chat, deployment) | _metered(request, chat)
     messages = chat.items("messages")
     if request.collections:
         messages = injecting.inject(messages, request, admission)
@@ -53,7 +53,7 @@ def prepared(admission: Admission, deployment: Deployment, salt: str) -> Prepare
     fitted = parameters.prepare(deployment, chat.tree, salt=salt, messages=messages)
     changes |= fitted.changes
     body = chat.splice(changes, fitted.drop | request.format.echoed)
-    return Prepared(_outgoing(admission, body, deployment), fitted.dropped)
+    return Prepared(_outgoing(admission, body, deployment), (*request.dropped, *fitted.dropped))
 
 
 def is_native(request: Request, deployment: Deployment) -> bool:
@@ -63,11 +63,6 @@ def is_native(request: Request, deployment: Deployment) -> bool:
     """
     form = request.format
     return form.shape is not CHAT and not request.collections and deployment.offers(form.endpoint)
-
-
-def strips_usage(request: Request, shape_path: str) -> bool:
-    """True if the stream's usage was asked for by the ledger alone."""
-    return request.stream and not request.wants_usage and shape_path in _USAGE_ON_REQUEST
 
 
 def usage_chunk(request: Request, shape_path: str) -> UsageChunk | None:
@@ -102,18 +97,17 @@ def _native(admission: Admission, deployment: Deployment, salt: str) -> Prepared
     """The request for the deployment's own endpoint. Dialects speak of chats; what the pack strips holds here too."""
     request = admission.call.request
     form, body = request.format, request.body
-    changes = _named(request, body, deployment) | (form.changes(body.tree) if form.changes else {})
-    if strips_usage(request, form.shape.path):
+    changes = _named(body, deployment) | (form.changes(body.tree) if form.changes else {})
+    if form.shape.path in _USAGE_ON_REQUEST:
         changes |= _metered(request, body)
     if deployment.cache_salt and form.endpoint in _SALTED:
-        finer = body.tree.get("cache_salt")
-        changes["cache_salt"] = msgspec.json.encode(f"{salt}.{finer}" if isinstance(finer, str) and finer else salt)
+        changes["cache_salt"] = msgspec.json.encode(parameters.salted(body.tree, salt))
     stripped = deployment.parameters.strip & body.tree.keys()
     sent = body.splice(changes, form.drop | stripped)
     return Prepared(_outgoing(admission, sent, deployment), tuple(sorted(stripped)))
 
 
-def _named(request: Request, body: Body, deployment: Deployment) -> dict[str, bytes]:
+def _named(body: Body, deployment: Deployment) -> dict[str, bytes]:
     if body.tree.get("model") == deployment.upstream_model:
         return {}
     return {"model": msgspec.json.encode(deployment.upstream_model)}

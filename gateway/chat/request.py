@@ -11,6 +11,7 @@ from gateway.chat.formats import CHAT_COMPLETIONS, COMPLETIONS, EMBEDDINGS, MESS
 from gateway.errors import BadRequest
 from gateway.wire import embeddings, rerank, spans
 from gateway.wire.schemas import ChatCompletionRequest
+from gateway.wire.shapes import Translated
 from gateway.wire.usage import estimate_tokens
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Request:
     """The same for the longest of several inputs, which is what must fit a context; None: all of it must."""
     unreadable: str | None = None
     """What is text that nobody can look into, such as token ids; None: nothing."""
+    dropped: tuple[str, ...] = ()
+    """What is left out, or does not bind, where the request is translated."""
 
     @property
     def stream(self) -> bool:
@@ -113,22 +116,32 @@ def read(raw: bytes, form: Format = CHAT_COMPLETIONS) -> Request:
     model, collections = _model_in(body)
     if form in (EMBEDDINGS, RERANK):
         return _read_texts(form, body, model, collections)
-    chat, native_only = body, None
-    if form.to_chat is not None:
-        translated = form.to_chat(body.tree)
-        chat = spans.read(msgspec.json.encode(translated.chat), max_depth=_TRANSLATED_DEPTH)
-        native_only = translated.native_only
-    fields = _fields(chat)
-    strings = tuple(chat.strings())
-    # What is split over parts is read as one by the model, so it is scanned as one too.
-    joined = tuple(_joined(body.tree, "body"))
-    texts = (*strings, *joined) if chat is body else (*body.strings(), *strings, *joined)
-    messages: list[Mapping[str, Any]] = [*chat.tree["messages"], *_untranslated(form, body, native_only), _beside(body)]
-    bound = _bound(text for _, text in strings)
-    unreadable = "token ids" if form is COMPLETIONS and _has_token_ids(body.tree.get("prompt")) else None
+    chat, translated = _as_chat(form, body)
+    fields, strings = _fields(chat), tuple(chat.strings())
+    own = () if chat is body else body.strings()
     return Request(
-        form, body, chat, fields, native_only, texts, tuple(messages), model, collections, bound, unreadable=unreadable
+        form,
+        body,
+        chat=chat,
+        fields=fields,
+        native_only=translated.native_only,
+        # What is split over parts is read as one by the model, so it is scanned as one too.
+        texts=(*own, *strings, *_joined(body.tree, "body")),
+        messages=(*chat.tree["messages"], *_untranslated(form, body, translated.native_only), _beside(body)),
+        model=model,
+        collections=collections,
+        prompt_tokens=_bound(text for _, text in strings),
+        unreadable="token ids" if form is COMPLETIONS and _has_token_ids(body.tree.get("prompt")) else None,
+        dropped=translated.dropped,
     )
+
+
+def _as_chat(form: Format, body: Body) -> tuple[Body, Translated]:
+    """The request as a chat completion: the body itself where it is one."""
+    if form.to_chat is None:
+        return body, Translated(body.tree)
+    translated = form.to_chat(body.tree)
+    return spans.read(msgspec.json.encode(translated.chat), max_depth=_TRANSLATED_DEPTH), translated
 
 
 def _read_texts(form: Format, body: Body, model: str, collections: tuple[str, ...]) -> Request:

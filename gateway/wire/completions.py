@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gateway.errors import BadRequest
-from gateway.wire.shapes import Translated
+from gateway.wire.shapes import NamedAtTop, Translated, choices_of
+from gateway.wire.sse import event_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -76,12 +77,12 @@ class Completions:
 
     def whole(self, answer: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
         """The answer with one text for each choice."""
-        choices = [_choice(choice, choice.get("message")) for choice in _choices(answer)]
+        choices = [_choice(choice, choice.get("message")) for choice in choices_of(answer)]
         return {**self._head, "choices": choices, "usage": usage_of(usage)}
 
     def chunk(self, chunk: Mapping[str, Any]) -> bytes:
         """One event; none for a chunk that only names a role."""
-        choices = [_choice(choice, choice.get("delta")) for choice in _choices(chunk)]
+        choices = [_choice(choice, choice.get("delta")) for choice in choices_of(chunk)]
         said = [choice for choice in choices if choice["text"] or choice["finish_reason"] or len(choice) > _PLAIN]
         return self._event({"choices": said}) if said else b""
 
@@ -91,19 +92,14 @@ class Completions:
 
     def failed(self, error: Mapping[str, Any]) -> bytes:
         """The error as the last event."""
-        return b"data: " + msgspec.json.encode({"error": error}) + b"\n\n"
+        return event_of({"error": error})
 
     def _event(self, rest: Mapping[str, Any]) -> bytes:
-        return b"data: " + msgspec.json.encode({**self._head, **rest}) + b"\n\n"
+        return event_of({**self._head, **rest})
 
 
 _PLAIN = 4
 """Members of a choice without thoughts or citations."""
-
-
-def _choices(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
-    choices = payload.get("choices")
-    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
 
 
 def _choice(choice: Mapping[str, Any], said: object) -> dict[str, Any]:
@@ -130,7 +126,7 @@ def usage_of(usage: Usage) -> dict[str, Any]:
     }
 
 
-class CompletionsShape:
+class CompletionsShape(NamedAtTop):
     """`/completions` as an upstream's own endpoint."""
 
     path = "/completions"
@@ -142,13 +138,7 @@ class CompletionsShape:
         return None if payload.get("choices") else payload.get("error") or None
 
     def heard(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**payload, "choices": [_heard(choice) for choice in _choices(payload)]}
-
-    def rename(self, payload: dict[str, Any], model: str) -> bool:
-        if payload.get("model") == model:
-            return False
-        payload["model"] = model
-        return True
+        return {**payload, "choices": [_heard(choice) for choice in choices_of(payload)]}
 
 
 def _heard(choice: Mapping[str, Any]) -> dict[str, Any]:

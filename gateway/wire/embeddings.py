@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from gateway.errors import BadRequest, UpstreamError
 from gateway.wire.lanes import Usage
+from gateway.wire.shapes import NamedAtTop
 from gateway.wire.usage import estimate_tokens
 
 Format = Literal["float", "base64"]
@@ -170,7 +171,7 @@ def _counts(usage: Usage) -> dict[str, int]:
     return {"prompt_tokens": usage.prompt, "total_tokens": usage.prompt + usage.completion}
 
 
-class EmbeddingsShape:
+class EmbeddingsShape(NamedAtTop):
     """`/embeddings`."""
 
     path = "/embeddings"
@@ -192,12 +193,6 @@ class EmbeddingsShape:
             return {}
         prompt = max(counts)
         return {"usage": {**stated, "prompt_tokens": prompt, "completion_tokens": 0, "total_tokens": prompt}}
-
-    def rename(self, payload: dict[str, Any], model: str) -> bool:
-        if payload.get("model") == model:
-            return False
-        payload["model"] = model
-        return True
 
 
 EMBEDDINGS = EmbeddingsShape()

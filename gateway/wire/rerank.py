@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from gateway.errors import BadRequest, UnsupportedParameter, UpstreamError
 from gateway.wire.lanes import Usage
+from gateway.wire.shapes import NamedAtTop
 from gateway.wire.usage import estimate_tokens
 
 MOST_DOCUMENTS = 10_000
@@ -143,7 +144,7 @@ def _meta(stated: Mapping[str, Any], usage: Usage) -> dict[str, Any]:
     return {"tokens": {"input_tokens": usage.prompt, "output_tokens": usage.completion}, **stated}
 
 
-class RerankShape:
+class RerankShape(NamedAtTop):
     """`/rerank`."""
 
     path = "/rerank"
@@ -162,12 +163,6 @@ class RerankShape:
             return {}
         prompt = max(counts)
         return {"usage": {"prompt_tokens": prompt, "completion_tokens": 0, "total_tokens": prompt}}
-
-    def rename(self, payload: dict[str, Any], model: str) -> bool:
-        if payload.get("model") == model:
-            return False
-        payload["model"] = model
-        return True
 
 
 RERANK = RerankShape()

@@ -43,6 +43,8 @@ class Translated:
     chat: dict[str, Any]
     native_only: str | None = None
     """What a chat completion cannot carry, named for the client: `tools[0]: 'web_search'`. None: nothing."""
+    dropped: tuple[str, ...] = ()
+    """What the deployment is not sent, or not as a thing that binds it, named for the client."""
 
 
 class Rendering(Protocol):
@@ -81,7 +83,23 @@ def strings_of(value: object) -> Iterator[str]:
             yield from strings_of(child)
 
 
-class ChatShape:
+def choices_of(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The choices of an answer or a chunk; none where there are none."""
+    choices = payload.get("choices")
+    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+
+
+class NamedAtTop:
+    """An endpoint whose answers name their model beside all else that they say."""
+
+    def rename(self, payload: dict[str, Any], model: str) -> bool:
+        if payload.get("model") == model:
+            return False
+        payload["model"] = model
+        return True
+
+
+class ChatShape(NamedAtTop):
     """`/chat/completions`."""
 
     path = "/chat/completions"
@@ -97,12 +115,6 @@ class ChatShape:
 
     def heard(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         return payload
-
-    def rename(self, payload: dict[str, Any], model: str) -> bool:
-        if payload.get("model") == model:
-            return False
-        payload["model"] = model
-        return True
 
 
 CHAT = ChatShape()

@@ -1,14 +1,17 @@
-"""Splits a stream of server-sent events wherever the network cuts it, and keeps every byte."""
+"""Reads server-sent events wherever the network cuts them, every byte kept, and writes them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from gateway.errors import UpstreamCut
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 
@@ -16,6 +19,9 @@ MAX_EVENT_BYTES = 8 * 1024 * 1024
 _BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
 _LONGEST_BLANK_LINE = 4
 _BOM = b"\xef\xbb\xbf"
+
+DONE = b"data: [DONE]\n\n"
+"""What closes a complete stream of OpenAI's."""
 
 Kind = Literal["data", "done", "other"]
 
@@ -99,3 +105,8 @@ def _is_json(data: bytes | None) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
+
+
+def event_of(value: Mapping[str, Any]) -> bytes:
+    """An object as an event without a name."""
+    return b"data: " + msgspec.json.encode(value) + b"\n\n"

@@ -20,6 +20,8 @@ def read_usage(payload: Object) -> Usage | None:
     """
     stated = _stated(payload)
     timings = _object(payload.get("timings"))
+    if not stated and not timings:
+        return None  # so it is for nearly every chunk of a stream
     prompt, completion = _sums(stated, timings)
     if prompt is None or completion is None:
         return None
@@ -38,11 +40,11 @@ def estimate_tokens(text_bytes: int) -> int:
 
 
 def _stated(payload: Object) -> Object:
-    if isinstance(usage := payload.get("usage"), Mapping):
+    if isinstance(usage := payload.get("usage"), dict):
         return usage
     choices = payload.get("choices")
     for choice in choices if isinstance(choices, list) else ():
-        if isinstance(usage := _object(choice).get("usage"), Mapping):
+        if isinstance(usage := _object(choice).get("usage"), dict):
             return usage
     return {}
 
@@ -93,4 +95,4 @@ def _count(holder: Object, key: str) -> int | None:
 
 
 def _object(value: object) -> Object:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}

@@ -296,7 +296,7 @@ async def test_what_an_own_endpoint_streamed_in_private_is_known_again(tmp_path:
 async def test_what_was_labelled_by_hand_keeps_it_where_only_an_own_endpoint_reads_it(tmp_path: Path) -> None:
     async with recording_sink() as hosted:
         async with house(tmp_path, [deployment("far", hosted.url, capabilities=list(EVERYTHING))]) as home:
-            told = item(type="custom_tool_call_output", call_id="c", output=RENT)
+            told = item(type="mcp_call", id="m", name="x", server_label="s", arguments="{}", output=RENT)
             await post(home, "responses", "far", told, label="private")
 
             refused = await post(home, "responses", "far", told)
@@ -333,7 +333,7 @@ async def test_what_searches_no_collection_says_so(tmp_path: Path, endpoint: str
 
 
 NATIVE_ONLY = {
-    "responses": item(type="custom_tool_call_output", call_id="c", output="oi"),
+    "responses": item(type="mcp_call", id="m", name="x", server_label="s", arguments="{}", output="oi"),
     "completions": {"suffix": "oi"},
     "messages": answered({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}),
 }

@@ -54,7 +54,7 @@ class FreeText:
         return self._say(self._taken())
 
     def end(self) -> str:
-        """What is still to be said, now that nothing more comes; half a character of a text that was cut is left out."""
+        """What is still to be said, now that nothing more comes; half a character that was cut is left out."""
         return "" if self._began else self._say(_text_in(self._rest))
 
     def _taken(self) -> str:

@@ -24,8 +24,9 @@ _ROLES = {"user": "user", "system": "system", "developer": "system", "assistant"
 _NATIVE_ITEMS = frozenset(
     """
     additional_tools apply_patch_call apply_patch_call_output code_interpreter_call compaction compaction_trigger
-    computer_call computer_call_output file_search_call image_generation_call local_shell_call local_shell_call_output mcp_approval_request mcp_approval_response mcp_call mcp_list_tools program
-    program_output shell_call shell_call_output tool_search_call tool_search_output web_search_call
+    computer_call computer_call_output file_search_call image_generation_call local_shell_call local_shell_call_output
+    mcp_approval_request mcp_approval_response mcp_call mcp_list_tools program program_output shell_call
+    shell_call_output tool_search_call tool_search_output web_search_call
     """.split()
 )
 """Types of items that only an endpoint `/responses` has."""
@@ -74,12 +75,12 @@ class _Conversation:
     def __init__(self, names: Names) -> None:
         self.messages: list[dict[str, Any]] = []
         self._names = names
-        self._open: dict[str, Tool] = {}
+        self._unasked: list[dict[str, Any]] = []
         self._turn: _Turn | None = None
         self._thoughts: list[str] = []
 
     def say(self, message: dict[str, Any]) -> None:
-        """Add a message of anyone but the assistant."""
+        """Add a message of anyone but the assistant and the tools."""
         self.end_turn()
         self.messages.append(message)
 
@@ -96,27 +97,42 @@ class _Conversation:
 
     def call(self, call_id: str, tool: Tool, arguments: str) -> None:
         """Add a tool call."""
-        self._open[call_id] = tool
         function = {"name": self._names.of(tool), "arguments": arguments}
         self._now().calls.append({"id": call_id, "type": "function", "function": function})
 
     def result(self, call_id: str, content: Content) -> None:
         """Add what a tool call came to."""
-        self._open.pop(call_id, None)
-        self.say({"role": "tool", "tool_call_id": call_id, "content": content})
+        self._close_turn()
+        self.messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
 
-    def unanswered(self, tool: Tool) -> list[str]:
-        """The calls of a tool that still wait for their results."""
-        return [call_id for call_id, called in self._open.items() if called == tool]
+    def unasked(self, tool: Tool, content: Content) -> None:
+        """Add what a tool said that was not called. It waits for what must not part calls from their results.
+
+        A chat has a place for it only among the user's words: a call that nobody made would be invented, and models
+        that think want their thoughts with it. So it is said there whose words it is.
+        """
+        told = f"Output of the tool {self._names.of(tool)}, which was not called:"
+        said = f"{told}\n{content}" if isinstance(content, str) else [{"type": "text", "text": told}, *content]
+        self._unasked.append({"role": "user", "content": said})
 
     def end_turn(self) -> None:
-        """Close the assistant's message, thoughts without an answer included."""
+        """Close the assistant's message, thoughts without an answer included, and tell what tools said unasked."""
+        self._close_turn()
+        self._tell_unasked()
+
+    def _close_turn(self) -> None:
         if self._turn is not None or self._thoughts:
             self.messages.append(self._now().message())
         self._turn = None
 
+    def _tell_unasked(self) -> None:
+        self.messages += self._unasked
+        self._unasked = []
+
     def _now(self) -> _Turn:
-        self._turn = self._turn or _Turn([])
+        if self._turn is None:
+            self._tell_unasked()
+            self._turn = _Turn([])
         self._turn.thoughts += self._thoughts
         self._thoughts = []
         return self._turn
@@ -180,17 +196,12 @@ def _add_call(conversation: _Conversation, item: Mapping[str, Any], place: str, 
 def _add_result(
     conversation: _Conversation, item: Mapping[str, Any], place: str, beyond: list[str], kind: Kind
 ) -> None:
-    """A result; one that names its tool in place of its call belongs to the only call of that tool that waits."""
+    """A result; a client's own tool may speak without having been called: it says its name in place of the call's."""
     content = content_of(item.get("output"), f"{place}.output", beyond)
-    if item.get("call_id") is not None or item.get("name") is None:
-        conversation.result(members.name(item, "call_id", place), content)
-        return
-    waiting = conversation.unanswered(_tool(item, place, kind))
-    if len(waiting) == 1:
-        conversation.result(waiting[0], content)
+    if item.get("call_id") is None and item.get("name") is not None:
+        conversation.unasked(_tool(item, place, kind), content)
     else:
-        # A client's own tool may speak without having been called; no chat has a place for that.
-        beyond.append(f"{place}: an output without a call")
+        conversation.result(members.name(item, "call_id", place), content)
 
 
 def _tool(item: Mapping[str, Any], place: str, kind: Kind) -> Tool:

@@ -13,11 +13,15 @@ from typing import Literal
 Kind = Literal["function", "custom"]
 
 _LONGEST = 64
-_BETWEEN = "__"
 _FORBIDDEN = re.compile("[^A-Za-z0-9_-]")
 _DIGEST = 8
-_KINDS: Mapping[object, Kind] = {"function": "function", "custom": "custom"}
-_CALLS: Mapping[object, Kind] = {"function_call": "function", "custom_tool_call": "custom"}
+_KINDS: Mapping[str, Kind] = {"function": "function", "custom": "custom"}
+_CALLS: Mapping[str, Kind] = {
+    "function_call": "function",
+    "function_call_output": "function",
+    "custom_tool_call": "custom",
+    "custom_tool_call_output": "custom",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +58,25 @@ class Names:
 
 
 def names_of(tree: Mapping[str, object]) -> Names:
-    """The names of all tools that a request offers or has called, the same for each reading of the request.
+    """The names of all tools that a request offers or speaks of, the same for each reading of the request.
 
     Functions keep the names that they have; a namespace's tool must not take one of them.
     """
     names = Names()
-    for tool in sorted((*_offered(tree.get("tools")), *_called(tree.get("input"))), key=lambda tool: not tool.is_plain):
+    for tool in sorted((*_offered(tree.get("tools")), *_named(tree.get("input"))), key=lambda tool: not tool.is_plain):
         names.of(tool)
     return names
 
 
 def _proposed(tool: Tool) -> Iterator[str]:
     """The name that says where the tool belongs, then, if that cannot be or is taken, such with a digest at the end."""
-    said = tool.name if tool.namespace is None else _joined(tool.namespace, tool.name)
+    said = tool.name if tool.namespace is None else f"{tool.namespace}__{tool.name}"
     plain = _FORBIDDEN.sub("_", said)
     if tool.is_plain or (plain == said and len(said) <= _LONGEST):
         yield said
     for attempt in count():
         told = json.dumps([tool.kind, tool.namespace, tool.name, attempt])
         yield f"{plain[: _LONGEST - _DIGEST - 1]}_{sha256(told.encode()).hexdigest()[:_DIGEST]}"
-
-
-def _joined(namespace: str, name: str) -> str:
-    return namespace + name if namespace.endswith(_BETWEEN) else namespace + _BETWEEN + name
 
 
 def _offered(tools: object, namespace: str | None = None) -> Iterator[Tool]:
@@ -86,13 +86,13 @@ def _offered(tools: object, namespace: str | None = None) -> Iterator[Tool]:
             continue
         if said.get("type") == "namespace" and namespace is None:
             yield from _offered(said.get("tools"), name)
-        elif kind := _KINDS.get(said.get("type")):
+        elif kind := _KINDS.get(str(said.get("type"))):
             yield Tool(kind, name, namespace)
 
 
-def _called(items: object) -> Iterator[Tool]:
+def _named(items: object) -> Iterator[Tool]:
     for item in _objects(items):
-        kind, name, namespace = _CALLS.get(item.get("type")), item.get("name"), item.get("namespace")
+        kind, name, namespace = _CALLS.get(str(item.get("type"))), item.get("name"), item.get("namespace")
         if kind and isinstance(name, str) and (namespace is None or isinstance(namespace, str)):
             yield Tool(kind, name, namespace)
 

@@ -40,7 +40,7 @@ _NATIVE_PARAMETERS = ("access_programs", "background_options", "context_manageme
 """Parameters that only an endpoint `/responses` knows."""
 
 _CLIENT = ("client_metadata",)
-"""What a client tells of itself, not to the model: no chat has a place for it, and several refuse what they do not know."""
+"""What a client tells of itself, not to the model: no chat has a place for it, and some refuse unknown members."""
 
 _OWN_WORDS = frozenset(
     "background conversation include input instructions max_output_tokens parallel_tool_calls previous_response_id "

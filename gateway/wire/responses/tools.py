@@ -27,6 +27,12 @@ _NATIVE_TOOLS = frozenset(
 """Types of tools that only an endpoint `/responses` has, at least where they are not expected."""
 _NATIVE_OPTIONS = frozenset(("allowed_callers", "async", "defer_loading", "output_schema"))
 
+_OPTIONS: Mapping[Kind, Sequence[str]] = {
+    "function": ("name", "description", "parameters", "strict"),
+    "custom": ("name", "description", "format"),
+}
+"""What is translated of each kind of tool."""
+
 _FREE_TEXT = {
     "type": "object",
     "properties": {PARAMETER: {"type": "string"}},
@@ -86,21 +92,19 @@ def _tools(said: Mapping[str, Any], place: str, translation: _Translation) -> It
 def _tool(
     said: Mapping[str, Any], place: str, translation: _Translation, namespace: str | None = None
 ) -> Iterator[_Offered]:
-    kind = said.get("type")
-    if kind == "function":
-        tool, function = Tool("function", members.name(said, "name", place), namespace), _function(said)
-        _check_options(said, ("name", "description", "parameters", "strict"), place, translation.beyond)
-    elif kind == "custom":
-        tool, function = Tool("custom", members.name(said, "name", place), namespace), _free_text(said, place, translation)
-        _check_options(said, ("name", "description", "format"), place, translation.beyond)
-    else:
-        translation.beyond.append(members.shown(place, kind, _NATIVE_TOOLS))
+    kind = _kind(said)
+    if kind is None:
+        translation.beyond.append(members.shown(place, said.get("type"), _NATIVE_TOOLS))
         return
+    tool = Tool(kind, members.name(said, "name", place), namespace)
+    function = _function(said, place) if kind == "function" else _free_text(said, place, translation)
+    _check_options(said, _OPTIONS[kind], place, translation.beyond)
     yield _Offered(tool, {"name": translation.names.of(tool), **function})
 
 
-def _function(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: said[key] for key in ("description", "parameters", "strict") if said.get(key) is not None}
+def _function(said: Mapping[str, Any], place: str) -> dict[str, Any]:
+    description = {"description": about} if (about := _description(said, place)) else {}
+    return description | {key: said[key] for key in ("parameters", "strict") if said.get(key) is not None}
 
 
 def _free_text(said: Mapping[str, Any], place: str, translation: _Translation) -> dict[str, Any]:

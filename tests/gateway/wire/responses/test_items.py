@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from gateway.wire.responses import to_chat
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": '{"at": 1}'}
 RESULT = {"type": "function_call_output", "call_id": "call_1", "output": "There."}
 CALLED = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
+PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]}
 
 
@@ -158,22 +160,57 @@ def test_broken_arguments_are_sent_back_as_the_model_wrote_them(arguments: str) 
 
 
 def test_a_result_may_hold_pictures() -> None:
-    picture = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
-
-    (_, result) = messages(CALL, {**RESULT, "output": [{"type": "input_text", "text": "Look:"}, picture]})
+    (_, result) = messages(CALL, {**RESULT, "output": [{"type": "input_text", "text": "Look:"}, PICTURE]})
 
     assert [part["type"] for part in result["content"]] == ["text", "image_url"]
+
+
+def test_calls_and_results_of_a_namespace_and_of_free_text_are_calls_like_others() -> None:
+    patch = {"type": "custom_tool_call", "call_id": "call_2", "name": "patch", "input": 'say "olá"\n'}
+    patched = {"type": "custom_tool_call_output", "call_id": "call_2", "output": "Done."}
+
+    (message, *results) = messages({**CALL, "namespace": "crm"}, patch, RESULT, patched)
+
+    functions = [call["function"] for call in message["tool_calls"]]
+    assert functions[0] == {"name": "crm__look", "arguments": '{"at": 1}'}
+    assert (functions[1]["name"], json.loads(functions[1]["arguments"])) == ("patch", {"input": 'say "olá"\n'})
+    assert [(result["tool_call_id"], result["content"]) for result in results] == [
+        ("call_1", "There."),
+        ("call_2", "Done."),
+    ]
+
+
+def test_a_tool_that_speaks_without_a_call_is_told_of_in_words() -> None:
+    unasked = {"type": "function_call_output", "name": "objective", "namespace": "agent", "output": "Say hello."}
+    told = "Output of the tool agent__objective, which was not called:"
+
+    (message,) = messages(unasked)
+    (parts,) = messages({**unasked, "output": [PICTURE]})
+
+    assert message == {"role": "user", "content": f"{told}\nSay hello."}
+    assert parts["content"][0] == {"type": "text", "text": told}
+    assert parts["content"][1]["type"] == "image_url"
+
+
+def test_what_a_tool_says_without_a_call_does_not_part_calls_from_their_results() -> None:
+    unasked = {"type": "function_call_output", "name": "objective", "output": "Say hello."}
+    second = {**CALL, "call_id": "call_2"}
+
+    sent = messages(
+        CALL, unasked, second, RESULT, unasked, {**RESULT, "call_id": "call_2"}, THOUGHT, says("assistant", "So.")
+    )
+
+    assert [message["role"] for message in sent] == ["assistant", "tool", "tool", "user", "user", "assistant"]
+    assert sent[-1]["reasoning_content"] == "Hm."
 
 
 @pytest.mark.parametrize(
     ("item", "named"),
     [
         ({"type": "web_search_call", "id": "ws_1", "status": "completed"}, "input[1]: 'web_search_call'"),
-        ({"type": "custom_tool_call", "call_id": "c", "name": "n", "input": "x"}, "input[1]: 'custom_tool_call'"),
+        ({"type": "tool_search_call", "call_id": "c", "arguments": {}}, "input[1]: 'tool_search_call'"),
         ({"type": "something new"}, "input[1].type"),
         ({"type": "reasoning", "summary": [], "encrypted_content": "AA=="}, "input[1].encrypted_content"),
-        ({**CALL, "namespace": "crm"}, "input[1].namespace"),
-        ({"type": "function_call_output", "name": "goal", "output": "x"}, "input[1]: an output without a call"),
         (says("user", [{"type": "input_file", "file_url": "https://a.example/b.pdf"}]), "input[1].content[0].file_url"),
         (says("user", [{"type": "input_image", "file_id": "file_1"}]), "input[1].content[0].file_id"),
         (says("user", [{"type": "hologram"}]), "input[1].content[0].type"),
@@ -204,6 +241,10 @@ def test_a_reference_to_a_stored_item_is_refused(item: dict[str, Any]) -> None:
         ({**CALL, "arguments": {"at": 1}}, "input[0].arguments"),
         ({**CALL, "call_id": ""}, "input[0].call_id"),
         ({**CALL, "name": None}, "input[0].name"),
+        ({**CALL, "namespace": 3}, "input[0].namespace"),
+        ({"type": "custom_tool_call", "call_id": "c", "name": "n"}, "input[0].input"),
+        ({"type": "custom_tool_call_output", "output": "x"}, "input[0].call_id"),
+        ({"type": "function_call_output", "output": "x"}, "input[0].call_id"),
         ({**RESULT, "output": 3}, "input[0].output"),
         ({**THOUGHT, "content": [{"type": "reasoning_text"}]}, "input[0].content[0].text"),
     ],

@@ -146,6 +146,93 @@ def test_a_call_begins_once_its_name_is_known() -> None:
     assert stream[-1]["response"]["output"][0]["arguments"] == '{"a": 1}'
 
 
+TOOLS = [
+    {"type": "namespace", "name": "crm", "description": "Customers.", "tools": [{"type": "function", "name": "find"}]},
+    {"type": "custom", "name": "patch", "format": {"type": "grammar", "syntax": "regex", "definition": "a+"}},
+    {"type": "namespace", "name": "fs", "description": "Files.", "tools": [{"type": "custom", "name": "patch"}]},
+]
+OFFERING = {"model": "m", "input": "x", "tools": TOOLS}
+
+
+def test_a_call_of_a_namespace_says_its_namespace_and_its_name() -> None:
+    stream = said(call(0, '{"at": 1}', name="crm__find"), delta(finish="tool_calls"), request=OFFERING)
+
+    (item,) = stream[-1]["response"]["output"]
+    assert (item["type"], item["namespace"], item["name"]) == ("function_call", "crm", "find")
+    added = next(event for event in stream if event["type"] == "response.output_item.added")
+    assert (added["item"]["namespace"], added["item"]["name"]) == ("crm", "find")
+
+
+def test_a_call_of_free_text_streams_its_text() -> None:
+    stream = said(
+        call(0, "", name="patch"),
+        call(0, '{"inp'),
+        call(0, 'ut": "ol\\u00'),
+        call(0, "e1\\n"),
+        call(0, 'x"}'),
+        delta(finish="tool_calls"),
+        request=OFFERING,
+    )
+
+    assert kinds(stream)[2:] == [
+        "output_item.added",
+        "custom_tool_call_input.delta",
+        "custom_tool_call_input.delta",
+        "custom_tool_call_input.delta",
+        "custom_tool_call_input.done",
+        "output_item.done",
+        "completed",
+    ]
+    assert [event["delta"] for event in stream if "delta" in event] == ["ol", "á\n", "x"]
+    assert stream[-2]["item"] | {"id": ""} == {
+        "id": "",
+        "type": "custom_tool_call",
+        "status": "completed",
+        "call_id": "call_0",
+        "name": "patch",
+        "input": "olá\nx",
+    }
+    for event in stream:
+        EVENT.validate_python(event)
+
+
+def test_calls_of_all_kinds_come_back_as_they_were_made() -> None:
+    calls = [
+        {"index": n, "id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for n, (name, arguments) in enumerate(
+            [("crm__find", "{}"), ("patch", '{"input": "a"}'), ("fs__patch", '{"input": "b"}'), ("unknown", "{}")]
+        )
+    ]
+
+    response = whole({"tool_calls": calls}, "tool_calls", request=OFFERING)
+
+    Response.model_validate(response)
+    assert [(item["type"], item.get("namespace"), item["name"]) for item in response["output"]] == [
+        ("function_call", "crm", "find"),
+        ("custom_tool_call", None, "patch"),
+        ("custom_tool_call", "fs", "patch"),
+        ("function_call", None, "unknown"),
+    ]
+    (sent,) = to_chat({**OFFERING, "input": response["output"]}).chat["messages"]
+    assert sent["tool_calls"] == [{key: made[key] for key in ("id", "type", "function")} for made in calls]
+
+
+def test_a_text_that_was_cut_is_incomplete() -> None:
+    stream = said(call(0, '{"input": "half a', name="patch"), delta(finish="length"), request=OFFERING)
+
+    (item,) = stream[-1]["response"]["output"]
+    assert (item["input"], item["status"]) == ("half a", "incomplete")
+
+
+def test_a_failure_amid_a_text_keeps_what_was_said() -> None:
+    response = rendering(OFFERING)
+    response.chunk(call(0, '{"input": "half', name="patch"))
+
+    failed = events(response.failed({"message": "It broke.", "type": "x", "code": "y"}))[-1]
+
+    assert failed["response"]["output"][0]["input"] == "half"
+
+
 def test_thoughts_between_texts_are_items_of_their_own() -> None:
     stream = said(delta(content="One."), delta(reasoning_content="Hm."), delta(content="Two."), delta(finish="stop"))
 
@@ -305,6 +392,9 @@ CHUNKS = st.lists(
         st.tuples(st.integers(0, 2), st.sampled_from(["", "{", "}", '"a": 1', "x"])).map(
             lambda piece: call(piece[0], piece[1], name="f")
         ),
+        st.sampled_from(['{"input": "', "olá", "\\n", "\\ud83d", "\\udc4b", '"', "}", "*** Begin Patch"]).map(
+            lambda piece: call(3, piece, name="patch")
+        ),
     ),
     max_size=12,
 )
@@ -313,7 +403,7 @@ FINISH = st.sampled_from(["stop", "tool_calls", "length", "content_filter"])
 
 @given(CHUNKS, FINISH)
 def test_whatever_comes_is_a_valid_stream_whose_events_add_up(chunks: list[dict[str, Any]], finish: str) -> None:
-    stream = said(*chunks, delta(finish=finish))
+    stream = said(*chunks, delta(finish=finish), request=OFFERING)
 
     for event in stream:
         EVENT.validate_python(event)
@@ -333,6 +423,9 @@ def text_of(item: dict[str, Any]) -> str:
     if item["type"] == "function_call":
         arguments: str = item["arguments"]
         return arguments
+    if item["type"] == "custom_tool_call":
+        text: str = item["input"]
+        return text
     return "".join(part.get("text") or part.get("refusal") or "" for part in item["content"])
 
 

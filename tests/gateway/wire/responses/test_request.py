@@ -11,6 +11,8 @@ from gateway.wire.responses import to_chat
 
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}, "strict": True}
 CLOCK = {"type": "function", "name": "clock", "description": "Tells the time.", "parameters": None}
+PATCH = {"type": "custom", "name": "patch", "description": "Edits files."}
+CRM = {"type": "namespace", "name": "crm", "description": "Customers.", "tools": [CLOCK, PATCH]}
 SCHEMA = {"type": "object", "properties": {"größe": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "number"}}}
 
 
@@ -129,6 +131,73 @@ def test_tools_that_are_not_allowed_are_not_offered(mode: dict[str, str], expect
     assert asked["tool_choice"] == expected
 
 
+def test_the_tools_of_a_namespace_are_functions_that_say_where_they_belong() -> None:
+    asked = chat(tools=[CRM, CLOCK])
+
+    clock, patch, own = (tool["function"] for tool in asked["tools"])
+    assert clock == {"name": "crm__clock", "description": "Customers.\n\nTells the time."}
+    assert patch["name"] == "crm__patch"
+    assert patch["description"].startswith("Customers.\n\nEdits files.")
+    assert own["name"] == "clock"
+
+
+def test_a_tool_of_free_text_is_a_function_of_one_text() -> None:
+    (tool,) = chat(tools=[PATCH])["tools"]
+
+    parameters = tool["function"]["parameters"]
+    assert (parameters["properties"], parameters["required"]) == ({"input": {"type": "string"}}, ["input"])
+    assert tool["function"]["description"].startswith("Edits files.")
+
+
+def test_a_grammar_is_told_to_the_model_and_named_as_not_binding() -> None:
+    grammar = {"type": "grammar", "syntax": "lark", "definition": 'start: "a"+'}
+
+    translated = to_chat({"model": "m", "input": "x", "tools": [WEATHER, {**PATCH, "format": grammar}, PATCH]})
+
+    assert (translated.native_only, translated.dropped) == (None, ("tools[1].format",))
+    assert translated.chat["tools"][1]["function"]["description"].endswith('this grammar (lark):\nstart: "a"+')
+
+
+@pytest.mark.parametrize(
+    ("choice", "name"),
+    [
+        ({"type": "function", "name": "clock"}, "clock"),
+        ({"type": "function", "name": "clock", "namespace": "crm"}, "crm__clock"),
+        ({"type": "function", "name": "weather"}, "geo__weather"),
+        ({"type": "custom", "name": "patch"}, "crm__patch"),
+    ],
+)
+def test_a_tool_of_a_namespace_can_be_chosen(choice: dict[str, Any], name: str) -> None:
+    geo = {"type": "namespace", "name": "geo", "tools": [WEATHER]}
+
+    asked = chat(tools=[CRM, geo, CLOCK], tool_choice=choice)
+
+    assert asked["tool_choice"] == {"type": "function", "function": {"name": name}}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "names"),
+    [
+        ([{"type": "namespace", "name": "crm"}], ["crm__clock", "crm__patch"]),
+        (
+            [{"type": "custom", "name": "patch", "namespace": "crm"}, {"type": "function", "name": "clock"}],
+            ["crm__patch", "clock"],
+        ),
+    ],
+)
+def test_tools_of_namespaces_can_be_allowed(allowed: list[dict[str, str]], names: list[str]) -> None:
+    asked = chat(tools=[CRM, CLOCK], tool_choice={"type": "allowed_tools", "tools": allowed})
+
+    assert [tool["function"]["name"] for tool in asked["tools"]] == names
+
+
+def test_what_a_client_tells_of_itself_is_not_sent_to_a_chat() -> None:
+    translated = to_chat({"model": "kimi-k3", "input": "Why?", "client_metadata": {"session_id": "s"}})
+
+    assert (translated.chat, translated.native_only) == (chat(), None)
+    assert translated.dropped == ("client_metadata",)
+
+
 @pytest.mark.parametrize(
     ("members", "expected"),
     [
@@ -145,7 +214,12 @@ def test_log_probabilities_are_asked_for(members: dict[str, Any], expected: dict
     ("members", "named"),
     [
         ({"tools": [WEATHER, {"type": "web_search"}]}, "tools[1]: 'web_search'"),
-        ({"tools": [{"type": "custom", "name": "patch"}]}, "tools[0]: 'custom'"),
+        ({"tools": [{"type": "tool_search"}]}, "tools[0]: 'tool_search'"),
+        ({"tools": [{**PATCH, "format": {"type": "json"}}]}, "tools[0].format"),
+        ({"tools": [{**PATCH, "defer_loading": True}]}, "tools[0].defer_loading"),
+        ({"tools": [{**CRM, "tools": [CRM]}]}, "tools[0].tools[0]: 'namespace'"),
+        ({"tools": [{**CRM, "tools": [{**WEATHER, "defer_loading": True}]}]}, "tools[0].tools[0].defer_loading"),
+        ({"tools": [{**CRM, "scope": "x"}]}, "tools[0]"),
         ({"tools": [{"type": "529.982.247-25"}]}, "tools[0].type"),
         ({"tools": [{**WEATHER, "defer_loading": True}]}, "tools[0].defer_loading"),
         ({"tool_choice": {"type": "file_search"}}, "tool_choice: 'file_search'"),
@@ -201,6 +275,27 @@ def test_what_no_deployment_can_be_asked_for_is_refused_by_name(members: dict[st
         ({"tools": [WEATHER], "tool_choice": "sometimes"}, "tool_choice"),
         ({"tools": [WEATHER], "tool_choice": {"type": "function", "name": "clock"}}, "tool_choice"),
         ({"tools": [WEATHER], "tool_choice": {"type": "allowed_tools"}}, "tool_choice.tools"),
+        ({"tools": [{**CRM, "name": ""}]}, "tools[0].name"),
+        ({"tools": [{**CRM, "tools": None}]}, "tools[0].tools"),
+        ({"tools": [{**CRM, "description": 3}]}, "tools[0].description"),
+        ({"tools": [{**CRM, "tools": [{**CLOCK, "description": 3}]}]}, "tools[0].tools[0].description"),
+        ({"tools": [{**PATCH, "format": {"type": "grammar", "syntax": "lark"}}]}, "tools[0].format.definition"),
+        (
+            {"tools": [{"type": ["function"], "name": "f"}], "tool_choice": {"type": "custom", "name": "f"}},
+            "tool_choice",
+        ),
+        ({"tools": [WEATHER], "tool_choice": {"type": "custom", "name": "weather"}}, "tool_choice"),
+        (
+            {"tools": [CRM, {**CRM, "name": "erp"}], "tool_choice": {"type": "function", "name": "clock"}},
+            "tool_choice",
+        ),
+        (
+            {
+                "tools": [WEATHER],
+                "tool_choice": {"type": "allowed_tools", "tools": [{"type": "namespace", "name": "crm"}]},
+            },
+            "tool_choice",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_by_its_place(members: dict[str, Any], param: str) -> None:
