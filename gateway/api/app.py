@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from gateway.api import decisions, errors, health, models, openapi, refused
 from gateway.api.inference import PATHS, Endpoint, count_tokens
-from gateway.chat.formats import MESSAGES
+from gateway.chat.formats import COUNT_TOKENS
 
 if TYPE_CHECKING:
     from gateway.runtime import Runtime
@@ -25,7 +25,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     app = FastAPI(title="Soleira", version="0.1.0", redoc_url=None, docs_url=None, telemetry=_NO_TELEMETRY)
     app.state.runtime = runtime
     errors.register(app)
-    counting = Endpoint(runtime, MESSAGES, count_tokens)
+    counting = Endpoint(runtime, COUNT_TOKENS, count_tokens)
     first = [Route(path, Endpoint(runtime, form), methods=["POST"]) for path, form in PATHS.items()]
     app.router.routes[:0] = [*first, Route("/v1/messages/count_tokens", counting, methods=["POST"])]
     for module in (health, models, decisions, refused):

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import structlog
@@ -31,6 +31,8 @@ Work = Callable[["Runtime", Exchange], Awaitable[None]]
 """Answers one exchange."""
 
 log = structlog.get_logger()
+
+_Read = TypeVar("_Read")
 
 _INLINE_BYTES = 1 << 20
 
@@ -64,15 +66,15 @@ class Endpoint:
 async def _infer(form: Format, runtime: Runtime, exchange: Exchange) -> None:
     principal = await runtime.principals.verify(key_in(exchange.header))
     asked_label = label_in(exchange.headers(b"soleira-label"))
-    asked = await _read(await exchange.body(), form)
+    asked = await _read(await exchange.body(), partial(request.read, form=form))
     call = Call(principal, asked, exchange.request_id, asked_label)
     async with exchange.while_connected():
         await answer.answer(runtime, call, exchange)
 
 
-async def _read(body: bytes, form: Format) -> request.Request:
+async def _read(body: bytes, reader: Callable[[bytes], _Read]) -> _Read:
     """Read the body; a large one beside the loop, which has others to serve."""
-    return request.read(body, form) if len(body) <= _INLINE_BYTES else await asyncio.to_thread(request.read, body, form)
+    return reader(body) if len(body) <= _INLINE_BYTES else await asyncio.to_thread(reader, body)
 
 
 async def count_tokens(runtime: Runtime, exchange: Exchange) -> None:
@@ -80,15 +82,19 @@ async def count_tokens(runtime: Runtime, exchange: Exchange) -> None:
     principal = await runtime.principals.verify(key_in(exchange.header))
     asked_label = label_in(exchange.headers(b"soleira-label"))
     body = await exchange.body()
-    bound = messages.count_tokens(spans.read(body).tree)
+    bound = await _read(body, _bound)
     async with exchange.while_connected():
         try:
-            asked = await _read(body, formats.COUNT_TOKENS)
+            asked = await _read(body, partial(request.read, form=formats.COUNT_TOKENS))
             counted = await count.count(runtime, Call(principal, asked, exchange.request_id, asked_label))
         except GatewayError:
             counted = None  # nobody could be asked it; its bound is known all the same
     tokens, headers = (bound, {}) if counted is None else (counted.tokens, counted.headers)
     await exchange.json(200, msgspec.json.encode({"input_tokens": tokens}), headers)
+
+
+def _bound(body: bytes) -> int:
+    return messages.count_tokens(spans.read(body).tree)
 
 
 PATHS: dict[str, Format] = {

@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v1", tags=["models"])
 @router.get("/models")
 async def list_models(caller: Caller, runtime: CurrentRuntime) -> dict[str, Any]:
     """List the models, for clients of OpenAI's API and of Anthropic's; `soleira` holds what neither has a place for."""
-    models = [_model(*model) for model in _usable(runtime, caller).items()]
+    models = [_model(runtime, *model) for model in _usable(runtime, caller).items()]
     page = {"has_more": False, "first_id": models[0]["id"], "last_id": models[-1]["id"]}
     return {"object": "list", "data": models, **page}
 
@@ -35,7 +35,7 @@ async def show_model(name: str, caller: Caller, runtime: CurrentRuntime) -> dict
     deployments = _usable(runtime, caller).get(name)
     if deployments is None:
         raise ModelNotFound(f"the model {name!r} does not exist: GET /v1/models lists the ones you may use")
-    return _model(name, deployments)
+    return _model(runtime, name, deployments)
 
 
 def _usable(runtime: Runtime, caller: Principal) -> dict[str, list[Deployment]]:
@@ -65,8 +65,8 @@ def _zones_for(runtime: Runtime, caller: Principal, model: str) -> tuple[str, ..
     return decide(pack, signals).zones
 
 
-def _model(name: str, deployments: list[Deployment]) -> dict[str, Any]:
-    contexts = [deployment.context for deployment in deployments if deployment.context is not None]
+def _model(runtime: Runtime, name: str, deployments: list[Deployment]) -> dict[str, Any]:
+    contexts = [size for deployment in deployments if (size := runtime.fleet.context(deployment)) is not None]
     capabilities = frozenset[str]().union(*(deployment.capabilities or {"chat"} for deployment in deployments))
     return {
         "id": name,

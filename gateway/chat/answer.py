@@ -69,7 +69,7 @@ async def answer(runtime: Runtime, call: Call, listener: Listener) -> None:
         admission = await admit(runtime, call)
     except Refused as refused:
         await runtime.writer.record(refused.record)
-        await listener.fail(refused.error, _headers(refused.record))
+        await listener.fail(refused.error, headers_of(refused.record))
         return
     await _Answering(runtime, admission, listener).run()
 
@@ -163,7 +163,7 @@ class _Answering:
     def _headers(self) -> dict[str, str]:
         sent = self._sent.get(self._record.deployment or "")
         dropped = {"soleira-dropped-params": ", ".join(sent.dropped)} if sent is not None and sent.dropped else {}
-        return _headers(self._record) | dropped
+        return headers_of(self._record) | dropped
 
     def _final_headers(self, record: Attempt) -> dict[str, str]:
         return {**self._headers(), "soleira-cost-usd": as_usd(record.cost_nano_usd)}
@@ -273,7 +273,7 @@ def _count(metrics: Metrics, record: Attempt) -> None:
         metrics.tokens.labels(deployment, lane).inc(getattr(record.charged, lane))
 
 
-def _headers(record: DecisionRecord) -> dict[str, str]:
+def headers_of(record: DecisionRecord) -> dict[str, str]:
     """What the decision says of itself in an answer's headers."""
     headers = {
         "soleira-decision": record.id,

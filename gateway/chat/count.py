@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from gateway.chat.admit import Refused, admit
+from gateway.chat.answer import headers_of
 from gateway.chat.outgoing import prepared
 from gateway.upstream import counting
 
@@ -49,10 +50,4 @@ async def count(runtime: Runtime, call: Call) -> Counted | None:
     tokens = await counting.count(runtime.upstreams.guard, deployment, outgoing)
     if tokens is None:
         return None
-    headers = {
-        "soleira-decision": record.id,
-        "soleira-label": record.label,
-        "soleira-zone": zone,
-        "soleira-deployment": name,
-    }
-    return Counted(tokens, headers)
+    return Counted(tokens, headers_of(record))

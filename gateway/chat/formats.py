@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import uuid4
 
-import msgspec
-
 from gateway.errors import GatewayError
 from gateway.wire import completions, embeddings, messages, rerank, responses
 from gateway.wire.lanes import Usage
 from gateway.wire.shapes import CHAT, Rendering, Shape, Translated
+from gateway.wire.sse import DONE, event_of
 
 Endpoint = Literal["chat", "completions", "responses", "messages", "embeddings", "rerank"]
 """What a deployment states under `capabilities` that has the endpoint itself."""
@@ -29,7 +28,7 @@ def _anthropic_body(error: GatewayError, request_id: str) -> dict[str, Any]:
 
 
 def _error_event(body: Mapping[str, Any], last: Mapping[str, Any]) -> bytes:
-    return b"data: " + msgspec.json.encode(body) + b"\n\n"
+    return event_of(body)
 
 
 def _named_error_event(body: Mapping[str, Any], last: Mapping[str, Any]) -> bytes:
@@ -90,7 +89,7 @@ class Format:
     """The event that ends a stream with an error, from the error's body and the last event that came."""
     closing_event: str | None = None
     """The event that closes a complete stream."""
-    done: bytes = b"data: [DONE]\n\n"
+    done: bytes = DONE
     """What closes a stream."""
 
     request_id_headers: tuple[bytes, ...] = (b"x-request-id",)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gateway.chat import passages as citing
-from gateway.chat.tap import choices_of
 from gateway.errors import UpstreamCut
-from gateway.wire.shapes import CHAT
+from gateway.wire.shapes import CHAT, choices_of
+from gateway.wire.sse import event_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gateway.wire.sse import Event
     from retrieval.client import Passage
 
-DONE = b"data: [DONE]\n\n"
 _KIND = re.compile(r"[\w.]+\Z")
 _LINGER_SECONDS = 5.0
 """How long an upstream may stay open after its answer is complete."""
@@ -158,8 +157,10 @@ def _said(chunk: dict[str, Any], rewrite: Rewrite, raw: bytes) -> Iterator[bytes
 
 def _renamed(payload: dict[str, Any], rewrite: Rewrite) -> bool:
     """Put the name that was asked for in place of the upstream's own; True if that changed something."""
+    if rewrite.model is None:
+        return False
     answered = _model_in(payload)
-    if rewrite.model is None or (answered and not rewrite.is_own(answered)):
+    if answered and not rewrite.is_own(answered):
         return False
     return rewrite.shape.rename(payload, rewrite.model)
 
@@ -189,22 +190,17 @@ def _model_in(payload: dict[str, Any]) -> str | None:
     return None
 
 
-def closing(headers: dict[str, str], done: bytes = DONE) -> bytes:
+def closing(headers: dict[str, str], done: bytes) -> bytes:
     """The last bytes of a complete stream: what the headers could not know yet, as a comment, then what closes it."""
     comment = ", ".join(f"{name}={value}" for name, value in headers.items())
     return b": " + comment.encode("ascii", "replace") + b"\n\n" + done
-
-
-def error_event(body: dict[str, object]) -> bytes:
-    """An in-band error: what a stream ends with when its status went out already."""
-    return _event(body)
 
 
 def _event(value: dict[str, Any]) -> bytes:
     """An event; those of endpoints that name their events (`type`) are named as there."""
     kind = value.get("type")
     name = b"event: " + kind.encode() + b"\n" if isinstance(kind, str) and _KIND.match(kind) else b""
-    return name + b"data: " + msgspec.json.encode(value) + b"\n\n"
+    return name + event_of(value)
 
 
 def _object(data: bytes) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.privacy.conversations import text_in
 from gateway.wire.lanes import Usage
+from gateway.wire.shapes import choices_of
 from gateway.wire.usage import estimate_tokens, read_usage
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ class Tap:
         """Take note of one chunk, or of a whole answer, and of the model that it names."""
         self.model = model or self.model
         for choice in choices_of(chunk):
-            seen = self._choices.setdefault(_index(choice, 0), _Choice())
+            index = _index(choice, 0)
+            if (seen := self._choices.get(index)) is None:
+                seen = self._choices[index] = _Choice()
             self._hear(seen, _object(choice.get("delta")) or _object(choice.get("message")))
             seen.finished = seen.finished or bool(choice.get("finish_reason"))
         self._listen(read_usage(chunk) or self._rest_of_usage(chunk))
@@ -121,14 +124,6 @@ class Tap:
             if isinstance(piece, str):
                 seen.calls.setdefault(index, []).append(piece)
                 self._visible_bytes += len(piece.encode())
-
-
-def choices_of(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The choices of an answer or a chunk; none where there are none."""
-    choices = answer.get("choices")
-    if not isinstance(choices, list):
-        return []
-    return [choice for choice in choices if isinstance(choice, dict)]
 
 
 def _object(value: object) -> Mapping[str, Any]:

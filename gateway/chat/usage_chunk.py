@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from gateway.chat.tap import choices_of
+from gateway.wire.shapes import choices_of
+from gateway.wire.sse import event_of
 
 
 class UsageChunk:
@@ -40,7 +39,7 @@ class UsageChunk:
         """The chunk to end with: the upstream's own bytes where it had one; nothing if none is due."""
         if not (self._shown and self._kept):
             return b""
-        return self._raw or b"data: " + msgspec.json.encode(self._kept) + b"\n\n"
+        return self._raw or event_of(self._kept)
 
 
 def _is_count(value: object) -> bool:

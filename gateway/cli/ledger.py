@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
-import json
-import socket
 from contextlib import asynccontextmanager, contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from gateway.cli import reach
+from gateway.cli import reach, running
 from gateway.db import keys
 from gateway.db.engine import open_engine
-from gateway.errors import GatewayError
 from gateway.ledger.spend import spend
 
 if TYPE_CHECKING:
@@ -94,65 +91,22 @@ class RunningLedger:
         self._path = path
 
     def create_key(self, spec: KeySpec) -> Json:
-        created: Json = self._ask("POST", "/keys", spec.as_dict())
+        created: Json = running.ask(self._path, "POST", "/keys", spec.as_dict())
         return created
 
     def list_keys(self) -> list[Json]:
-        listed: list[Json] = self._ask("GET", "/keys")
+        listed: list[Json] = running.ask(self._path, "GET", "/keys")
         return listed
 
     def revoke_key(self, name: str) -> bool:
         try:
-            self._ask("DELETE", f"/keys/{quote(name, safe='')}")
-        except RefusedByGatewayError as error:
-            if error.status == http.HTTPStatus.NOT_FOUND:
+            running.ask(self._path, "DELETE", f"/keys/{quote(name, safe='')}")
+        except running.RefusedByGatewayError as error:
+            if error.status == HTTPStatus.NOT_FOUND:
                 return False
             raise
         return True
 
     def spend(self) -> Json:
-        total: Json = self._ask("GET", "/spend")
+        total: Json = running.ask(self._path, "GET", "/spend")
         return total
-
-    def _ask(self, method: str, path: str, body: object = None) -> Any:
-        connection = _UnixConnection(self._path)
-        try:
-            content = None if body is None else json.dumps(body)
-            connection.request(method, path, content, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            return _read(response.status, response.read())
-        finally:
-            connection.close()
-
-
-class RefusedByGatewayError(GatewayError):
-    """The running gateway's own refusal, in its own words."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=30)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self._path))
-
-
-def _read(status: int, content: bytes) -> Any:
-    answer = json.loads(content) if content else None
-    if status < http.HTTPStatus.BAD_REQUEST:
-        return answer
-    raise RefusedByGatewayError(_message(answer) or f"the running gateway answered {status}", status)
-
-
-def _message(answer: Any) -> str | None:
-    try:
-        return str(answer["error"]["message"])
-    except (KeyError, TypeError):
-        return None

@@ -18,8 +18,7 @@ from gateway.catalog.engines import Engines
 from gateway.catalog.load import Catalog, CatalogError
 from gateway.catalog.observed import Observed
 from gateway.catalog.overview import rows
-from gateway.cli import options
-from gateway.cli.ledger import RunningLedger
+from gateway.cli import options, running
 from gateway.cli.pull import pull
 from gateway.errors import GatewayError, NotFound
 from gateway.settings import HOME_PACK, Settings
@@ -77,17 +76,10 @@ def probe(
 def _running(settings: Settings, method: str, path: str, body: object = None) -> Rows | None:
     """What a running house answers; None if none is running."""
     try:
-        return _RunningModels(settings.admin_socket).rows(method, path, body)
+        shown: Rows = running.ask(settings.admin_socket, method, path, body)
     except (FileNotFoundError, ConnectionRefusedError):
         return None
-
-
-class _RunningModels(RunningLedger):
-    """The models of a running house, asked on the same socket."""
-
-    def rows(self, method: str, path: str, body: object) -> Rows:
-        found: Rows = self._ask(method, path, body)
-        return found
+    return shown
 
 
 def _alone(settings: Settings, asked: Callable[[Deployment], bool], name: str = "") -> Rows:

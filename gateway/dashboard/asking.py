@@ -9,10 +9,11 @@ import msgspec
 import structlog
 from fastapi.responses import StreamingResponse
 
-from gateway.chat import answer, relay, request
+from gateway.chat import answer, request
 from gateway.chat.admit import Call
 from gateway.errors import BadRequest, GatewayError
 from gateway.principals import ADMIN
+from gateway.wire.sse import event_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,7 +104,7 @@ class _Listener:
     async def fail(self, error: GatewayError, headers: Mapping[str, str], last: bytes | None = None) -> None:
         self.code = error.code
         if self.started:
-            await self.write(relay.error_event(error.body()))
+            await self.write(event_of(error.body()))
             return
         await self.start(error.status, b"text/html; charset=utf-8", headers)
         await self.write(bytes(self._refusal(error).body))

@@ -9,7 +9,7 @@ from gateway.routing import rank
 from policies.pack import AUTO, QUOTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from gateway.catalog.deployments import Deployment
     from gateway.errors import GatewayError
@@ -22,6 +22,11 @@ _CONNECT_ONE = (
     "(the file holds ready ones for Ollama, llama-server, vLLM, SGLang and hosted APIs); it is taken up within seconds"
 )
 
+_NAME_ONE = (
+    "'auto' embeds nothing, for vectors of different models cannot be compared: name a model, as 'e5-small', which is "
+    "the house's own (GET /v1/models lists them)"
+)
+
 _SURELY_TOO_LONG = 2
 """The prompt's tokens are a bound from above, at 3 bytes each. Text beyond 6 bytes a token is rare in any language, so
 twice the context cannot fit; in between the deployment itself decides."""
@@ -31,6 +36,8 @@ def plan(deployments: Sequence[Deployment], decision: Decision, demand: Demand, 
     """Return the route, never empty; raises the error that names what is missing."""
     if demand.finds_nothing and (told := _tellers(deployments, decision)):
         return told
+    if demand.endpoint == "embeddings" and demand.model == AUTO:
+        raise UnsupportedParameter(_NAME_ONE, param="model")
     asked = [d for d in deployments if _is_asked(d, decision, demand)]
     allowed = [d for d in asked if d.zone.name in decision.zones]
     if not allowed:
@@ -79,10 +86,10 @@ def _is_asked(deployment: Deployment, decision: Decision, demand: Demand) -> boo
     return decision.models is None or any(deployment.serves(model) for model in decision.models)
 
 
-def _nothing_allowed(asked: Iterable[Deployment], demand: Demand) -> GatewayError:
+def _nothing_allowed(asked: Sequence[Deployment], demand: Demand) -> GatewayError:
     if demand.model == AUTO:
         return NoDeployment(_CONNECT_ONE)
-    if not any(True for _ in asked):
+    if not asked:
         return ModelNotFound(f"the model {demand.model!r} does not exist: GET /v1/models lists the ones you may use")
     return NoDeployment(f"no deployment of {demand.model!r} is in a zone that this request may enter")
 

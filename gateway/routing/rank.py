@@ -6,7 +6,6 @@ import hashlib
 from typing import TYPE_CHECKING, Protocol
 
 from gateway.ledger.price import estimate, nano_usd
-from policies.pack import QUOTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,9 +42,10 @@ class Fleet(Protocol):
 def ordered(deployments: Iterable[Deployment], decision: Decision, demand: Demand, fleet: Fleet) -> list[Deployment]:
     """Return the deployments best first.
 
-    `quotes` always comes last, since it only repeats what it was given; before it what is down, and what has more
-    requests waiting than the rule bears (`spill`). Machines that are alike, of one model in one zone at one rank, share
-    the load; where that is equal, a conversation stays with the machine that knows its beginning.
+    What the house itself adds comes last: `quotes` only repeats what it was given, and the embedder is there for houses
+    that have connected none. Before it comes what is down, and what has more requests waiting than the rule bears
+    (`spill`). Machines that are alike, of one model in one zone at one rank, share the load; where that is equal, a
+    conversation stays with the machine that knows its beginning.
     """
     able = list(deployments)
     alike = {deployment.name: _group(able, deployment) for deployment in able}
@@ -53,7 +53,7 @@ def ordered(deployments: Iterable[Deployment], decision: Decision, demand: Deman
     def key(deployment: Deployment) -> tuple[bool, bool, bool, int, int, int, bytes]:
         waiting = fleet.waiting(deployment)
         return (
-            deployment.engine == QUOTES,
+            deployment.builtin,
             not fleet.is_up(deployment),
             decision.spill_above is not None and waiting > decision.spill_above,
             _rank(deployment, decision.prefer, demand),

@@ -91,11 +91,6 @@ class Cooldown:
             return "closed"
         return "open" if self.remaining(name) > 0 else "half_open"
 
-    def until(self, name: str) -> datetime | None:
-        """When its rest ends or ended; None if it answers."""
-        rest = self._rest(name)
-        return None if rest is None else datetime.fromtimestamp(rest.until, UTC)
-
     def remaining(self, name: str) -> float:
         """The seconds that it still rests."""
         rest = self._rest(name)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random
 
 from gateway.catalog.deployments import TRANSLATED
 from gateway.errors import (
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from gateway.wire.shapes import Shape
     from gateway.wire.sse import Event
 
-_ROUNDS = 2
 _TRIES_OF_ONE_DEPLOYMENT = 2
 _BACK_OFF_SECONDS = (0.05, 0.25)
 
@@ -158,13 +157,13 @@ class _Tries:
 
     async def first_answer(self) -> Answer:
         """Go along the route; where all of it failed, wait for the one that is back first, if that is soon."""
-        rounds = AsyncRetrying(
-            retry=retry_if_exception(self._may_pause),
-            wait=self._pause,
-            stop=stop_after_attempt(_ROUNDS),
-            reraise=True,
-        )
-        return await rounds(self._round)
+        try:
+            return await self._round()
+        except UpstreamError as error:
+            if not self._may_pause(error):
+                raise
+        await asyncio.sleep(self._pause())
+        return await self._round()
 
     async def _round(self) -> Answer:
         """Ask each deployment once; those that rest come last, the one whose rest is over soonest before the others."""
@@ -225,13 +224,13 @@ class _Tries:
                 raise UpstreamTimeout(f"deployment {deployment.name!r} was not awake in time") from None
         return await self._retried(deployment)
 
-    def _may_pause(self, error: BaseException) -> bool:
-        if not isinstance(error, UpstreamError) or not error.may_fall_back or self._over() or not self._returns:
+    def _may_pause(self, error: UpstreamError) -> bool:
+        if not error.may_fall_back or self._over() or not self._returns:
             return False
         back_at = self._first_return().at
         return back_at <= self._clock() + self._patience.pause and back_at < self._deadline
 
-    def _pause(self, _state: RetryCallState) -> float:
+    def _pause(self) -> float:
         """The seconds until the first is back, which then is the whole route."""
         first = self._first_return()
         self._route, self._returns = [first.deployment], []

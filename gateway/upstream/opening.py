@@ -12,14 +12,15 @@ import msgspec
 
 from gateway.errors import UpstreamCut, UpstreamError, UpstreamUnfit
 from gateway.upstream.refusals import error_in
+from gateway.wire.shapes import choices_of
 from gateway.wire.sse import Event, Events
 from gateway.wire.usage import read_usage
 
 if TYPE_CHECKING:
     from gateway.ledger.attempt import Attempt
-    from gateway.upstream.clients import Outgoing, Reply, Watch
+    from gateway.upstream.clients import Outgoing, Reply, Verdict, Watch
 
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
+_MOST_ANSWER_BYTES = 64 * 1024 * 1024
 _MOST_HELD_BYTES = 1024 * 1024
 _LINGER_SECONDS = 2.0
 """How long the usage of an answer is waited for that is not passed on."""
@@ -40,7 +41,7 @@ class Opening:
 
     async def whole(self) -> tuple[bytes, dict[str, Any]]:
         """The whole JSON answer, checked: an error in it still falls back, for nothing was sent to the client."""
-        body = await self.reply.read(MAX_ANSWER_BYTES)
+        body = await self.reply.read(_MOST_ANSWER_BYTES)
         self.attempt.first_byte()
         payload = _object(body)
         if payload is None:
@@ -70,14 +71,14 @@ class Opening:
         unfit = self.outgoing.unfit if self.checks else None
         if unfit is None:
             return
-        messages = [choice.get("message") for choice in _choices(heard)]
+        messages = [choice.get("message") for choice in choices_of(heard)]
         if any(unfit(message) is not None for message in messages if isinstance(message, Mapping)):
             self.attempt.usage = read_usage(heard)
             raise self._unfit()
 
     async def _no_stream(self) -> UpstreamError:
         """The error that stands in a JSON answer to a request for a stream."""
-        payload = _object(await self.reply.read(MAX_ANSWER_BYTES)) or {}
+        payload = _object(await self.reply.read(_MOST_ANSWER_BYTES)) or {}
         nothing = UpstreamCut(f"deployment {self.deployment!r} answered without a stream although one was asked for")
         return error_in(self.deployment, payload, self.outgoing.shape) or nothing
 
@@ -107,7 +108,7 @@ class _Held:
         watch = opening.outgoing.watch if opening.checks else None
         self._watch: Watch | None = None if watch is None else watch()
 
-    def take(self, batch: list[Event]) -> str:
+    def take(self, batch: list[Event]) -> Verdict:
         """`pass` from the first event on that commits to the answer; `hold` and `unfit` as a Watch says it."""
         for position, event in enumerate(batch):
             verdict = self._take(event)
@@ -116,7 +117,7 @@ class _Held:
                 return verdict
         return "hold"
 
-    def _take(self, event: Event) -> str:
+    def _take(self, event: Event) -> Verdict:
         if event.data is None and not self.events:
             return "hold"
         self.events.append(event)
@@ -127,7 +128,7 @@ class _Held:
         verdict = self._verdict(event.data)
         return "pass" if verdict == "hold" and self._size > _MOST_HELD_BYTES else verdict
 
-    def _verdict(self, data: bytes) -> str:
+    def _verdict(self, data: bytes) -> Verdict:
         name, shape = self._opening.deployment, self._opening.outgoing.shape
         payload = _object(data)
         if payload is None:
@@ -143,18 +144,13 @@ def _is_silent(payload: Mapping[str, Any]) -> bool:
     """True for what opens a stream and says nothing yet: an error that follows is one before any content."""
     if "type" in payload:
         return isinstance(payload["type"], str) and payload["type"] in _START_UPS
-    return not any(_speaks(choice) for choice in _choices(payload))
+    return not any(_speaks(choice) for choice in choices_of(payload))
 
 
 def _speaks(choice: Mapping[str, Any]) -> bool:
     delta = choice.get("delta")
     said = delta if isinstance(delta, Mapping) else {}
     return bool(choice.get("finish_reason") or choice.get("text") or any(said[name] for name in said if name != "role"))
-
-
-def _choices(payload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    choices = payload.get("choices")
-    return [choice for choice in choices if isinstance(choice, Mapping)] if isinstance(choices, list) else []
 
 
 async def _batches(reply: Reply) -> AsyncGenerator[list[Event], None]:

@@ -43,7 +43,7 @@ NOWHERE = {"httpx", "requests", "urllib3", "urllib.request", "ftplib", "smtplib"
 OUTWARDS = {
     "gateway/upstream/guard.py": "the one place that connects to deployments",
     "gateway/cli/hub.py": "fetches a model file when `soleira models pull` is called",
-    "gateway/cli/ledger.py": "asks a running house over its admin socket",
+    "gateway/cli/running.py": "asks a running house over its admin socket",
     "gateway/cli/reach.py": "asks whether a running house answers on its socket",
     "gateway/main.py": "opens the configured Redis or Valkey server",
     "gateway/supervisor/probe.py": "asks servers of this very machine at the start",
@@ -51,7 +51,7 @@ OUTWARDS = {
 }
 """Who may open a connection, and why."""
 
-UNIX_ONLY = ("gateway/cli/ledger.py", "gateway/cli/reach.py", "retrieval/client.py")
+UNIX_ONLY = ("gateway/cli/running.py", "gateway/cli/reach.py", "retrieval/client.py")
 
 CONNECTORS = frozenset(
     """

@@ -251,7 +251,7 @@ def test_check_runs_every_kind_of_check_and_the_tests_of_every_pack() -> None:
     assert "-P -m ruff format --check ." in ran
     assert "-P -m ruff check ." in ran
     assert "-P -m mypy" in ran
-    assert "-P -m pytest -q" in ran
+    assert any(step.startswith("-P -m pytest -q") for step in ran)
     assert any(step.command[0].endswith("lint-imports") for step in checks.steps())
     assert f"-P -m gateway.cli policy test --pack {HOME_PACK}" in ran
 

@@ -8,45 +8,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from gateway.db.engine import open_engine
 from gateway.db.keys import KeySpec, create, digest_of, revoke
 from gateway.errors import Unauthenticated
 from gateway.principals import Principals
 from gateway.revocations import Revocations
-from gateway.supervisor.parts import valkey_server
 from migrations import upgrade
+from tests.wire.valkey import valkey
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
     from sqlalchemy.ext.asyncio import AsyncEngine
-
-
-@asynccontextmanager
-async def valkey(socket: Path) -> AsyncIterator[Redis]:
-    options = ("--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(socket.parent))
-    server = await asyncio.create_subprocess_exec(str(valkey_server()), *options, stdout=asyncio.subprocess.DEVNULL)
-    store = Redis.from_url(f"unix://{socket}")
-    try:
-        await _until_it_answers(store)
-        yield store
-    finally:
-        await store.aclose()
-        server.kill()
-        await server.wait()
-
-
-async def _until_it_answers(store: Redis) -> None:
-    for _ in range(200):
-        try:
-            await store.ping()
-            return
-        except (RedisError, OSError):
-            await asyncio.sleep(0.05)
-    pytest.fail("valkey did not start")
 
 
 @asynccontextmanager

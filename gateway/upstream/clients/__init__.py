@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from retrieval.client import Passage
 
 
+Verdict = Literal["hold", "pass", "unfit"]
+"""What to do with a stream: hold it back, pass all of it on, or ask the deployment again."""
+
+
 class Watch(Protocol):
     """Looks at a stream while nothing of it was passed on; one for one answer."""
 
-    def see(self, payload: Mapping[str, Any]) -> Literal["hold", "pass", "unfit"]:
-        """What to do after this chunk of a chat completion: hold it back, pass all on, or ask the deployment again."""
+    def see(self, payload: Mapping[str, Any]) -> Verdict:
+        """What to do after this chunk of a chat completion."""
         ...
 
 

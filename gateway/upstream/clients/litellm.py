@@ -28,8 +28,6 @@ MODEL = "soleira-litellm-model"
 
 _ANTHROPIC = "anthropic"
 _LITELLM = "litellm"
-ENGINES = frozenset({_ANTHROPIC, _LITELLM})
-"""Engines of which some endpoints or all are asked by way of the litellm process."""
 
 _NATIVE = "/messages"
 _OLLAMA = ("ollama/", "ollama_chat/")

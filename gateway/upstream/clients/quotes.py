@@ -10,6 +10,7 @@ from uuid import uuid4
 import msgspec
 
 from gateway.errors import UpstreamCut, UpstreamUnavailable
+from gateway.wire.sse import DONE, event_of
 from retrieval.client import RetrievalError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class QuotesReply:
             yield self._event([_choice(delta, None)])
         yield self._event([_choice({}, "stop")])
         yield self._event([], usage=_USAGE)
-        yield b"data: [DONE]\n\n"
+        yield DONE
 
     def _completion(self) -> bytes:
         message = {"role": "assistant", "content": "".join(self._parts)}
@@ -95,7 +96,7 @@ class QuotesReply:
 
     def _event(self, choices: list[dict[str, Any]], **more: object) -> bytes:
         chunk = {**self._head, "object": "chat.completion.chunk", "choices": choices, **more}
-        return b"data: " + msgspec.json.encode(chunk) + b"\n\n"
+        return event_of(chunk)
 
 
 def _choice(delta: Mapping[str, str], finish_reason: str | None) -> dict[str, Any]:

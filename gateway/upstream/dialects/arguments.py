@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from jsonschema import Draft202012Validator, SchemaError, validators
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from jsonschema import ValidationError
 
-Verdict = Literal["hold", "pass", "unfit"]
+    from gateway.upstream.clients import Verdict
+
 BROKEN_OFF = ("length", "content_filter")
 """Why an answer may end amid its arguments: asking once more would end alike."""
 

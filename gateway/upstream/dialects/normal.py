@@ -10,6 +10,9 @@ from gateway.upstream.dialects.calls import Calls, Heard, as_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_THOUGHTS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+"""Where upstreams put thoughts."""
+
 
 @dataclass(slots=True)
 class _Choice:
@@ -47,7 +50,8 @@ class Normaliser:
     def _normalise(self, answer: dict[str, Any], member: str, mend: Callable[[_Choice, dict[str, Any]], bool]) -> bool:
         changed = False
         for number, choice in _choices(answer):
-            seen = self._choices.setdefault(number, _Choice())
+            if (seen := self._choices.get(number)) is None:
+                seen = self._choices[number] = _Choice()
             part = choice.get(member)
             if isinstance(part, dict):
                 changed |= _name_thoughts(seen, part)
@@ -101,6 +105,8 @@ class Normaliser:
 
 def _name_thoughts(seen: _Choice, part: dict[str, Any]) -> bool:
     """Put thoughts where clients look for them. Details without text are opaque (signatures) and stay."""
+    if _THOUGHTS.isdisjoint(part):
+        return False
     content, reasoning = _text(part.get("reasoning_content")), _text(part.get("reasoning"))
     detailed = _detailed(part.get("reasoning_details"))
     seen.thought_in_text = seen.thought_in_text or bool(content or reasoning)

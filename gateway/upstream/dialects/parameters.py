@@ -48,6 +48,12 @@ def prepare(
     return preparing.done()
 
 
+def salted(tree: Mapping[str, Any], salt: str) -> str:
+    """Keeps the caller's part of a prefix cache its own. A salt of the client's divides that part further."""
+    finer = tree.get("cache_salt")
+    return f"{salt}.{finer}" if isinstance(finer, str) and finer else salt
+
+
 class _Preparing:
     """A request on its way to one deployment."""
 
@@ -98,9 +104,7 @@ class _Preparing:
                 self._put(name, value)
 
     def salt(self, salt: str) -> None:
-        """Keep the caller's part of a prefix cache its own. A salt of the client's divides that part further."""
-        finer = self._tree.get("cache_salt")
-        self._put("cache_salt", f"{salt}.{finer}" if isinstance(finer, str) and finer else salt)
+        self._put("cache_salt", salted(self._tree, salt))
 
     def think(self, messages: Sequence[bytes], names: frozenset[str] | None) -> None:
         fitted = history.fit(messages, names)

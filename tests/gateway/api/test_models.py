@@ -7,6 +7,7 @@ from typing import Any
 
 import anthropic
 
+from gateway.catalog.observed import Observation
 from gateway.db import keys
 from gateway.db.keys import KeySpec
 from policies.labels import PRIVATE, Level, Sensitivity
@@ -33,6 +34,13 @@ async def test_a_model_is_listed_with_its_places_context_and_capabilities(tmp_pa
         }
         assert models["near"].soleira["capabilities"] == ["embeddings"]
         assert {"auto", "e5-small"} <= models.keys()
+
+
+async def test_a_context_that_a_deployment_says_itself_is_listed(tmp_path: Path) -> None:
+    async with house(tmp_path, [HOSTED]) as home:
+        home.runtime.fleet.observed.note("gpt", Observation(home.runtime.now(), up=True, context=4_000))
+
+        assert (await listed(home))["gpt"].soleira["context"] == 4_000
 
 
 async def test_a_key_whose_text_may_not_leave_is_shown_no_hosted_model(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NEAR = replace(deployment("http://127.0.0.1:1/v1", DEVICE, name="near"), model="small", grade=2)
 FAR = replace(deployment("https://far.example/v1", HOSTED, name="far"), model="large", grade=5, aliases=("big",))
 CHEAP = replace(FAR, name="cheap", aliases=(), price=replace(FAR.price, output=Decimal(1)), grade=4)
-QUOTES = replace(NEAR, name="quotes", model="quotes", engine="quotes", automatic=False)
+QUOTES = replace(NEAR, name="quotes", model="quotes", engine="quotes", automatic=False, builtin=True)
 DEMO = replace(NEAR, name="demo", model="demo", automatic=False)
 HOUSE = [QUOTES, NEAR, FAR, CHEAP, DEMO]
 
@@ -193,6 +193,22 @@ def test_an_endpoint_is_translated_or_taken_natively_or_refused_by_name(
     assert plan([unable, able], ANYWHERE, demand, IDLE) == (able,)
     with pytest.raises(UnsupportedParameter, match=named):
         plan([unable], ANYWHERE, demand, IDLE)
+
+
+def test_the_embedder_of_the_house_comes_behind_all_that_are_connected() -> None:
+    able = frozenset({"rerank"})
+    own = replace(NEAR, name="own", model="own", capabilities=able, automatic=False, builtin=True)
+    demand = replace(asked(), endpoint="rerank", has_chat=False)
+
+    assert [at.name for at in plan([own, replace(FAR, capabilities=able)], ANYWHERE, demand, IDLE)] == ["far", "own"]
+    assert plan([own, FAR], ANYWHERE, demand, IDLE) == (own,)
+
+
+def test_auto_embeds_nothing_for_an_index_holds_the_vectors_of_one_model() -> None:
+    large, small = (replace(FAR, name=name, model=name, capabilities=frozenset({"embeddings"})) for name in "ls")
+
+    with pytest.raises(UnsupportedParameter, match="name a model"):
+        plan([large, small], ANYWHERE, replace(asked(), endpoint="embeddings", has_chat=False), IDLE)
 
 
 def test_embeddings_are_asked_only_of_who_states_them() -> None:
