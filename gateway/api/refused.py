@@ -33,7 +33,12 @@ async def _refuse(request: Request) -> None:
     raise EndpointNotOffered(_REFUSED[family])
 
 
+async def _refuse_stored_chats() -> None:
+    raise EndpointNotOffered("Soleira stores no chats: there is none to list, fetch, change or delete")
+
+
 _METHODS = ["GET", "POST", "DELETE"]
+router.add_api_route("/v1/chat/completions/{rest:path}", _refuse_stored_chats, methods=_METHODS)
 for _family in _REFUSED:
     if _family != "responses":  # answered, but not kept
         router.add_api_route(f"/v1/{_family}", _refuse, methods=_METHODS)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-Tokens = Annotated[int, Meta(ge=1, le=100_000_000)]
+Tokens = Annotated[int, Meta(ge=0, le=100_000_000)]
 """A limit on output tokens; the upper bound lies beyond any model and keeps sums of holds exact."""
 Choices = Annotated[int, Meta(ge=1, le=128)]
 
