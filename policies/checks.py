@@ -201,7 +201,7 @@ def _owned(source: Source, path: Path, entry: DeploymentEntry, machines: BreakEv
     owned = entry.price.owned if isinstance(entry.price, OwnedPrice) else ""
     machine = machines.machines.get(owned)
     if machine is None:
-        message = f"{owned!r} is no machine of break_even.yaml"
+        message = f"{owned!r} is no machine of break_even.yaml: add it there, or take out its '#'"
         return source.problem((*path, "price", "owned"), message, closest(owned, machines.machines))
     return _with_price(entry, machine.marginal, owned)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from fastapi.exceptions import RequestValidationError
@@ -10,9 +10,12 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from gateway.errors import BadRequest, GatewayError, NotFound
+from gateway.wire import messages
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
+
+_ANTHROPIC = "/v1/messages"
 
 log = structlog.get_logger()
 
@@ -25,10 +28,10 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unforeseen)
 
 
-async def _gateway_error(_request: Request, error: Exception) -> JSONResponse:
+async def _gateway_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, GatewayError)  # noqa: S101 - for the type checker: registered for this class
     headers = {"retry-after": error.retry_after} if error.retry_after is not None else None
-    return JSONResponse(error.body(), status_code=error.status, headers=headers)
+    return JSONResponse(_body(request, error), status_code=error.status, headers=headers)
 
 
 async def _unforeseen(_request: Request, failure: Exception) -> JSONResponse:
@@ -50,6 +53,13 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     if error.status_code == NotFound.status:
         refusal: GatewayError = NotFound(f"there is no {request.method} {request.url.path}")
     else:
-        refusal = BadRequest(str(error.detail))
+        refusal = BadRequest(f"{error.detail}: {request.method} {request.url.path} (see /openapi.json)")
         refusal.status = error.status_code
-    return JSONResponse(refusal.body(), status_code=refusal.status, headers=error.headers)
+    return JSONResponse(_body(request, refusal), status_code=refusal.status, headers=error.headers)
+
+
+def _body(request: Request, error: GatewayError) -> dict[str, Any]:
+    """The error's body, in Anthropic's form where its clients ask."""
+    if request.url.path.startswith(_ANTHROPIC):
+        return messages.error_body({**error.inner(), "status": error.status}, None)
+    return error.body()

@@ -104,6 +104,7 @@ PATHS: dict[str, Format] = {
     "/v1/messages": formats.MESSAGES,
     "/v1/embeddings": formats.EMBEDDINGS,
     "/v1/rerank": formats.RERANK,
+    "/v2/rerank": formats.RERANK,
 }
 """Where each endpoint is found; all of them are POST."""
 

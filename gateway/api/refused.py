@@ -37,7 +37,13 @@ async def _refuse_stored_chats() -> None:
     raise EndpointNotOffered("Soleira stores no chats: there is none to list, fetch, change or delete")
 
 
+async def _refuse_batches() -> None:
+    raise EndpointNotOffered(_REFUSED["batches"])
+
+
 _METHODS = ["GET", "POST", "DELETE"]
+router.add_api_route("/v1/messages/batches", _refuse_batches, methods=_METHODS)
+router.add_api_route("/v1/messages/batches/{rest:path}", _refuse_batches, methods=_METHODS)
 router.add_api_route("/v1/chat/completions/{rest:path}", _refuse_stored_chats, methods=_METHODS)
 for _family in _REFUSED:
     if _family != "responses":  # answered, but not kept

@@ -89,8 +89,21 @@ async def admit(runtime: Runtime, call: Call) -> Admission:
         demand = _demand(request, signals, passages, _conversation(runtime, request))
         route = planning.plan(loaded.catalog.deployments, decision, demand, runtime.fleet)
     except errors.GatewayError as error:
-        raise Refused(error, replace(record, status=error.status, code=error.code)) from error
+        raise Refused(_explained(runtime, error), replace(record, status=error.status, code=error.code)) from error
     return Admission(call, loaded, record, labelled.label, signals.size, route, passages, language)
+
+
+def _explained(runtime: Runtime, error: errors.GatewayError) -> errors.GatewayError:
+    """The error; where a deployment is missing and an edit of the pack was refused, that is probably why."""
+    if runtime.packs.last_error is None or not isinstance(error, errors.NoDeployment | errors.ModelNotFound):
+        return error
+    return type(error)(f"{error}. {_EDIT_REFUSED}", param=error.param)
+
+
+_EDIT_REFUSED = (
+    "The pack was edited and its new state refused, so an earlier one is in force: the terminal of 'up' says why, and "
+    "'soleira policy check'"
+)
 
 
 def _stay_inside(pack: Pack, request: Request, label: Label, decision: Decision) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gateway.chat.admit import Refused, admit
 from gateway.chat.answer import headers_of
 from gateway.chat.outgoing import prepared
+from gateway.errors import ModelNotFound
 from gateway.upstream import counting
 
 if TYPE_CHECKING:
@@ -33,12 +34,16 @@ class Counted:
 async def count(runtime: Runtime, call: Call) -> Counted | None:
     """The exact count; None if the request may go nowhere, or the deployment it would go to does not count.
 
+    ModelNotFound for a model that nobody serves.
+
     The text leaves for that deployment, so label, policy and clearance hold as for an answer, and the decision is on
     record before. There is no attempt: nothing is answered, and nothing is paid.
     """
     try:
         admission = await admit(runtime, call)
-    except Refused:
+    except Refused as refused:
+        if isinstance(refused.error, ModelNotFound):
+            raise refused.error from None
         return None
     deployment = admission.route[0]
     outgoing = prepared(admission, deployment, _NO_SALT).outgoing

@@ -118,6 +118,8 @@ def read(raw: bytes, form: Format = CHAT_COMPLETIONS) -> Request:
         return _read_texts(form, body, model, collections)
     chat, translated = _as_chat(form, body)
     fields, strings = _fields(chat), tuple(chat.strings())
+    if not fields.messages and translated.native_only is None:
+        raise BadRequest("'messages' is empty: send at least one message", param="messages")
     own = () if chat is body else body.strings()
     return Request(
         form,
@@ -230,12 +232,9 @@ def _model_in(body: Body) -> tuple[str, tuple[str, ...]]:
 
 def _fields(chat: Body) -> ChatCompletionRequest:
     try:
-        fields = msgspec.convert(chat.tree, ChatCompletionRequest)
+        return msgspec.convert(chat.tree, ChatCompletionRequest)
     except msgspec.ValidationError as error:
         raise BadRequest(_without_content(str(error))) from None
-    if not fields.messages:
-        raise BadRequest("'messages' is empty: send at least one message", param="messages")
-    return fields
 
 
 def _bound(texts: Iterable[str]) -> int:

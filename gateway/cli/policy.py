@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,7 +35,7 @@ def check(data: options.Data = None, pack: options.Pack = None, as_json: options
     if as_json:
         return _print_checked(data, pack)
     loaded = _load(data, pack)
-    for warning in loaded.warnings:
+    for warning in (*loaded.warnings, *_missing_keys(loaded)):
         typer.echo(f"warning: {warning}", err=True)
     typer.echo(f"{loaded.folder} is a valid pack, version {loaded.version}.")
 
@@ -54,7 +55,7 @@ def run_pack_tests(data: options.Data = None, pack: options.Pack = None, as_json
 
 @policy.command()
 def explain(
-    label: Annotated[str, typer.Option(help="The request's label: private+health. [default: the pack's]")] = "",
+    label: Annotated[str, typer.Option(help="The label it came to: private+health. [default: the pack's]")] = "",
     model: Annotated[str, typer.Option(help="The model it asks for.")] = "auto",
     principal: Annotated[str, typer.Option(help="The name of the key it comes with.")] = "",
     groups: Annotated[str, typer.Option(help="The groups of that key: adults,family.")] = "",
@@ -94,8 +95,22 @@ def _print_checked(data: Path | None, pack: Path | None) -> None:
     except PackError as error:
         options.print_json({"valid": False, "problems": [asdict(problem) for problem in error.problems]})
         raise typer.Exit(1) from None
-    facts = {"folder": str(loaded.folder), "version": loaded.version, "warnings": loaded.warnings}
+    facts = {
+        "folder": str(loaded.folder),
+        "version": loaded.version,
+        "warnings": [*loaded.warnings, *_missing_keys(loaded)],
+    }
     options.print_json({"valid": True, **facts})
+
+
+def _missing_keys(pack: Pack) -> list[str]:
+    """The keys that a house started from here would not find."""
+    named = ((spec.name, spec.api_key.env) for spec in pack.deployments if spec.api_key is not None)
+    return [
+        f"deployment {name!r} needs its key in {variable}, which is not set here: a house without it refuses the pack"
+        for name, variable in named
+        if variable is not None and not os.environ.get(variable)
+    ]
 
 
 def _load(data: Path | None, pack: Path | None) -> Pack:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gateway.errors import ContextLengthExceeded, ModelNotFound, NoDeployment, UnsupportedParameter
+from gateway.errors import BadRequest, ContextLengthExceeded, ModelNotFound, NoDeployment, UnsupportedParameter
 from gateway.routing import rank
 from policies.pack import AUTO, QUOTES
 
@@ -22,6 +22,7 @@ _CONNECT_ONE = (
     "(the file holds ready ones for Ollama, llama-server, vLLM, SGLang and hosted APIs); it is taken up within seconds"
 )
 
+_NO_DOCUMENTS = "'quotes' answers with sentences of documents: name a collection, as in 'quotes@papers'"
 _NAME_ONE = (
     "'auto' embeds nothing, for vectors of different models cannot be compared: name a model, as 'e5-small', which is "
     "the house's own (GET /v1/models lists them)"
@@ -36,6 +37,8 @@ def plan(deployments: Sequence[Deployment], decision: Decision, demand: Demand, 
     """Return the route, never empty; raises the error that names what is missing."""
     if demand.finds_nothing and (told := _tellers(deployments, decision)):
         return told
+    if demand.model == QUOTES and not demand.has_collections:
+        raise BadRequest(_NO_DOCUMENTS, param="model")
     if demand.endpoint == "embeddings" and demand.model == AUTO:
         raise UnsupportedParameter(_NAME_ONE, param="model")
     asked = [d for d in deployments if _is_asked(d, decision, demand)]

@@ -16,6 +16,7 @@ from gateway.errors import (
     UpstreamBusy,
     UpstreamError,
     UpstreamQuotaExceeded,
+    UpstreamRefused,
     UpstreamTimeout,
     UpstreamUnavailable,
     UpstreamUnfit,
@@ -206,7 +207,8 @@ class _Tries:
 
     def _note(self, deployment: Deployment, error: UpstreamError) -> None:
         """Remember how it failed, and what could be done about it once no other is left."""
-        self._failure = error
+        if self._failure is None or not _passes(self._failure) or _passes(error):
+            self._failure = error
         if _was_not_reached(error) and deployment.wake is not None and self._upstreams.waking is not None:
             self._upstreams.waking.start(deployment)
             self._asleep.append(deployment)
@@ -293,6 +295,11 @@ class _Return:
 
     at: float
     deployment: Deployment
+
+
+def _passes(error: UpstreamError) -> bool:
+    """True of a failure that may be over later; a client told of one that stays would not come back."""
+    return not isinstance(error, UpstreamRefused)
 
 
 def _was_not_reached(error: UpstreamError) -> bool:

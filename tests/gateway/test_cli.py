@@ -357,3 +357,16 @@ def test_documents_go_in_are_found_and_go_out(data: Path, tmp_path: Path) -> Non
     assert deleted == {"document": found[0]["document"], "state": "deleted"}
     assert read("search", "Quando vence o aluguel?", *where) == []
     assert soleira("docs", "delete", found[0]["document"], "--data", data).exit_code == 1
+
+
+def test_a_check_warns_of_keys_that_a_house_would_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    office = HOME_PACK.parent / "office"
+    monkeypatch.delenv("MOONSHOT_API_KEY", raising=False)
+
+    missing = soleira("policy", "check", "--pack", office)
+    monkeypatch.setenv("MOONSHOT_API_KEY", "made-up")
+    there = soleira("policy", "check", "--pack", office)
+
+    assert (missing.exit_code, there.exit_code) == (0, 0)
+    assert "MOONSHOT_API_KEY" in missing.output
+    assert "MOONSHOT_API_KEY" not in there.output

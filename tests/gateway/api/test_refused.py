@@ -18,6 +18,7 @@ from tests.gateway.house import ADMIN_KEY, house
         ("POST", "/v1/audio/transcriptions", "audio"),
         ("GET", "/v1/files", "files"),
         ("POST", "/v1/batches", "batches"),
+        ("POST", "/v1/messages/batches", "batches"),
         ("POST", "/v1/moderations", "moderation"),
         ("GET", "/v1/responses/resp_1", "responses"),
         ("POST", "/v1/responses/resp_1/cancel", "responses"),
@@ -28,10 +29,14 @@ async def test_an_endpoint_that_is_not_there_is_named(tmp_path: Path, method: st
     async with house(tmp_path) as home, aiohttp.ClientSession() as session:
         headers = {"authorization": f"Bearer {ADMIN_KEY}"}
         async with session.request(method, home.url + path, json={}, headers=headers) as response:
-            error = (await response.json())["error"]
+            answer = await response.json()
 
-            assert (response.status, error["code"]) == (404, "endpoint_not_offered")
-            assert named in error["message"]
+            assert response.status == 404
+            assert named in answer["error"]["message"]
+            if path.startswith("/v1/messages"):
+                assert (answer["type"], answer["error"]["type"]) == ("error", "not_found_error")
+            else:
+                assert answer["error"]["code"] == "endpoint_not_offered"
 
 
 async def test_an_endpoint_asked_by_the_wrong_method_is_no_unknown_one(tmp_path: Path) -> None:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gateway.errors import ContextLengthExceeded, GatewayError, ModelNotFound, NoDeployment, UnsupportedParameter
+from gateway.errors import (
+    BadRequest,
+    ContextLengthExceeded,
+    GatewayError,
+    ModelNotFound,
+    NoDeployment,
+    UnsupportedParameter,
+)
 from gateway.routing.demand import Demand
 from gateway.routing.plan import plan
 from policies.decide import Decision
@@ -68,7 +75,9 @@ def test_auto_takes_the_cheapest_first_and_never_the_demonstration() -> None:
 
 def test_quotes_come_last_and_only_for_documents() -> None:
     assert names(ANYWHERE, asked(documents=True)) == ["cheap", "near", "far", "quotes"]
-    assert names(replace(ANYWHERE, zones=("lan", "device")), asked("quotes")) == ["quotes"]
+    assert names(replace(ANYWHERE, zones=("lan", "device")), asked("quotes", documents=True)) == ["quotes"]
+    with pytest.raises(BadRequest, match="quotes@papers"):
+        names(ANYWHERE, asked("quotes"))
 
 
 def test_best_goes_by_grade() -> None:
