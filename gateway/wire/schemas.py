@@ -6,8 +6,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-Tokens = Annotated[int, Meta(ge=0, le=100_000_000)]
+Tokens = Annotated[int, Meta(ge=1, le=100_000_000)]
 """A limit on output tokens; the upper bound lies beyond any model and keeps sums of holds exact."""
+ChatTokens = Annotated[int, Meta(ge=0, le=100_000_000)]
+"""The same in a chat, where OpenAI's specification knows no lower bound: the deployment judges a limit of nothing."""
 Choices = Annotated[int, Meta(ge=1, le=128)]
 
 
@@ -31,8 +33,8 @@ class ChatCompletionRequest(Struct):
     messages: list[ChatMessage]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    max_tokens: Tokens | None = None
-    max_completion_tokens: Tokens | None = None
+    max_tokens: ChatTokens | None = None
+    max_completion_tokens: ChatTokens | None = None
     n: Choices | None = None
     tools: list[dict[str, Any]] | None = None
     parallel_tool_calls: bool | None = None
