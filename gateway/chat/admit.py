@@ -77,7 +77,9 @@ async def admit(runtime: Runtime, call: Call) -> Admission:
     record = _opened(runtime, call, loaded)
     try:
         passages = await passages_for(runtime, call.principal, request)
-        labelled = await label_of(loaded.pack, _content(request, passages), await _given(runtime, call, passages))
+        labelled = await label_of(
+            loaded.pack, _content(runtime, request, passages), await _given(runtime, call, passages)
+        )
         record = _labelled(record, request, labelled, passages)
         language = detect(request.question) or _language_in(passages) or "en"
         signals = _signals(runtime, call, labelled, language, passages)
@@ -152,11 +154,11 @@ def _labelled(
     )
 
 
-def _content(request: Request, passages: Sequence[Passage]) -> Content:
+def _content(runtime: Runtime, request: Request, passages: Sequence[Passage]) -> Content:
     """All that may go out: what the client wrote, and what is put beside it."""
     found = [(f"passage {number}", passage.text) for number, passage in enumerate(passages, 1)]
     bodies = [request.body.tree] if request.chat in (None, request.body) else [request.body.tree, request.chat.tree]
-    return Content([*request.texts, *found], bodies)
+    return Content([*request.texts, *found], bodies, runtime.conversations.gave)
 
 
 async def _given(runtime: Runtime, call: Call, passages: Sequence[Passage]) -> list[Source]:

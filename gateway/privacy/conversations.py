@@ -62,6 +62,10 @@ class Conversations:
         while len(self._cleared) > _CLEARED:
             self._cleared.popitem(last=False)
 
+    def gave(self, text: str) -> bool:
+        """True of a text, word for word, that was such an answer's; forgotten when the process ends."""
+        return self.fingerprints.whole(words_of(text)) in self._cleared
+
     async def marks_of(self, messages: Sequence[Mapping[str, Any]]) -> list[Source]:
         """The labels that messages of this request are remembered with."""
         if not self._short and not self.under_way:

@@ -13,7 +13,7 @@ from policies import detectors
 from policies.labels import PUBLIC, Label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from policies.load import Pack
 
@@ -47,6 +47,8 @@ class Content:
 
     texts: Sequence[tuple[str, str]]
     bodies: Sequence[Mapping[str, Any]]
+    was_given: Callable[[str], bool] = lambda _text: False
+    """True of a text that this house gave out in an ordinary answer: a model's sealed thoughts, on their way back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,9 @@ async def label_of(pack: Pack, content: Content, given: Sequence[Source]) -> Lab
         return _joined(sources, frozenset())
     try:
         if size > _INLINE_CHARACTERS:
-            found, encoded = await asyncio.to_thread(_scan, content.texts, pack.detectors)
+            found, encoded = await asyncio.to_thread(_scan, content, pack.detectors)
         else:
-            found, encoded = _scan(content.texts, pack.detectors)
+            found, encoded = _scan(content, pack.detectors)
     except Exception as failure:  # whatever stops a detector, the careful side is taken
         log.error("detectors_failed", failure=failure)
         sources.append(Source("detectors failed", pack.unscannable))
@@ -96,16 +98,16 @@ def _joined(sources: Iterable[Source], findings: frozenset[str]) -> Labelled:
     return Labelled(label, kept, findings)
 
 
-def _scan(texts: Iterable[tuple[str, str]], raises: Mapping[str, Label]) -> tuple[dict[str, tuple[str, Label]], bool]:
+def _scan(content: Content, raises: Mapping[str, Label]) -> tuple[dict[str, tuple[str, Label]], bool]:
     """The kinds that were found, each with its first place and the label it raises to; and whether a text is none."""
     found: dict[str, tuple[str, Label]] = {}
     encoded = False
     seen: set[str] = set()
-    for place, text in texts:
+    for place, text in content.texts:
         if len(text) < _SHORTEST_IDENTIFIER or text in seen:
             continue
         seen.add(text)
-        encoded = encoded or _is_encoded(text)
+        encoded = encoded or (_is_encoded(text) and not content.was_given(text))
         for kind in detectors.find(text).kinds - found.keys():
             found[kind] = (place, raises.get(kind, PUBLIC))
     return found, encoded

@@ -315,3 +315,55 @@ async def test_a_silent_upstream_is_waited_for_with_comments_and_may_still_be_re
             assert given.text == "Dia 10."
             assert given.body.rstrip().endswith(b"data: [DONE]")
             assert b"soleira-deployment=spare" in given.body
+
+
+SEAL = "Rm9yZXZlciBhbmQgYSBkYXkg" * 40
+"""As long as Anthropic's signatures are, and OpenAI's encrypted thoughts."""
+SEALED: dict[str, tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]] = {
+    MESSAGES: (
+        {**MESSAGE, "content": [{"type": "thinking", "thinking": "Hm.", "signature": SEAL}, *MESSAGE["content"]]},
+        [
+            {"type": "message_start", "message": {**MESSAGE, "content": [], "stop_reason": None}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": SEAL}},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": MESSAGE["usage"]},
+            {"type": "message_stop"},
+        ],
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm.", "signature": SEAL}]},
+    ),
+    RESPONSES: (
+        {**RESPONSE, "output": [{"type": "reasoning", "id": "r", "encrypted_content": SEAL}, *RESPONSE["output"]]},
+        [
+            {"type": "response.created", "response": {**RESPONSE, "status": "in_progress", "output": []}},
+            {
+                "type": "response.output_item.done",
+                "output_index": 0,
+                "item": {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": SEAL},
+            },
+            {"type": "response.completed", "response": RESPONSE},
+        ],
+        {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": SEAL},
+    ),
+}
+
+
+@pytest.mark.parametrize("path", [MESSAGES, RESPONSES])
+async def test_sealed_thoughts_go_back_to_where_they_came_from_and_made_up_ones_do_not(
+    tmp_path: Path, path: str, stream: bool
+) -> None:
+    whole, events, item = SEALED[path]
+    script = streamed(*(named(event) for event in events)) if stream else answer(whole, ending="keep")
+    able = deployment("gpt", "", capabilities=[CAPABILITY[path], "reasoning"])
+    async with fake_upstream(script) as up, house(tmp_path, [{**able, "base_url": up.url}]) as home:
+        said = {"role": "user", "content": QUESTION}
+        key = "messages" if path == MESSAGES else "input"
+        again = request(path, stream=stream) | {key: [said, item, said]}
+
+        before = await post(home, again, path=path)
+        await post(home, request(path, stream=stream), path=path)
+        after = await post(home, again, path=path)
+
+        assert (before.status, after.status) == (403, 200)
+        assert after.headers["soleira-label"] == "internal"
+        assert SEAL.encode() in up.requests[-1].body
