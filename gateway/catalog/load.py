@@ -175,51 +175,36 @@ def _secret(name: str, reference: KeySource | None, environment: Mapping[str, st
 
 
 def _demonstration(pack: Pack, socket: Path) -> Deployment:
-    return Deployment(
+    return replace(
+        _of_this_house(pack, DEMONSTRATION, "llama_server"),
         name="demonstration",
-        model=DEMONSTRATION,
-        engine="llama_server",
         base_url=f"unix:{socket}:/v1",
-        upstream_model=DEMONSTRATION,
-        zone=pack.loopback_zone,
-        price=_FREE,
         grade=1,
         context=4096,
         max_output=1024,
         capabilities=frozenset({"chat", "json_schema"}),
-        builtin=True,
-        automatic=False,
     )
 
 
 def _embedder(pack: Pack) -> Deployment:
     """The embedding model of the retrieval process. It has no context here: it counts exactly, and refuses itself."""
-    return Deployment(
-        name=EMBEDDER,
-        model=EMBEDDER,
-        engine=EMBEDDER_ENGINE,
-        base_url="",
-        upstream_model=EMBEDDER,
-        zone=pack.loopback_zone,
-        price=_FREE,
-        capabilities=frozenset({"embeddings", "rerank"}),
-        builtin=True,
-        automatic=False,
-    )
+    return replace(_of_this_house(pack, EMBEDDER, EMBEDDER_ENGINE), capabilities=frozenset({"embeddings", "rerank"}))
 
 
 def _quotes(pack: Pack) -> Deployment:
+    return replace(_of_this_house(pack, QUOTES, QUOTES), grade=1, listed=False)
+
+
+def _of_this_house(pack: Pack, model: str, engine: str) -> Deployment:
+    """A model that no pack declares: on this machine, free, and never the choice of `auto`."""
     return Deployment(
-        name=QUOTES,
-        model=QUOTES,
-        engine=QUOTES,
+        name=model,
+        model=model,
+        engine=engine,
         base_url="",
-        upstream_model=QUOTES,
+        upstream_model=model,
         zone=pack.loopback_zone,
         price=_FREE,
-        grade=1,
-        capabilities=None,
-        listed=False,
         builtin=True,
         automatic=False,
     )

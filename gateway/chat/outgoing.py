@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gateway.catalog.deployments import Deployment
     from gateway.chat.admit import Admission
     from gateway.chat.request import Request
+    from gateway.wire.shapes import Shape
     from gateway.wire.spans import Body
 
 _USAGE_ON_REQUEST = frozenset({"/chat/completions", "/completions"})
@@ -53,7 +54,7 @@ def prepared(admission: Admission, deployment: Deployment, salt: str) -> Prepare
     fitted = parameters.prepare(deployment, chat.tree, salt=salt, messages=messages)
     changes |= fitted.changes
     body = chat.splice(changes, fitted.drop | request.format.echoed)
-    return Prepared(_outgoing(admission, body, deployment), (*request.dropped, *fitted.dropped))
+    return Prepared(_outgoing(admission, body, deployment, CHAT), (*request.dropped, *fitted.dropped))
 
 
 def is_native(request: Request, deployment: Deployment) -> bool:
@@ -74,11 +75,10 @@ def usage_chunk(request: Request, shape_path: str) -> UsageChunk | None:
     return UsageChunk(shown=request.wants_usage)
 
 
-def _outgoing(admission: Admission, body: bytes, deployment: Deployment) -> Outgoing:
+def _outgoing(admission: Admission, body: bytes, deployment: Deployment, shape: Shape) -> Outgoing:
     request = admission.call.request
-    native = request.chat is None or is_native(request, deployment)
     tools = request.fields.tools or ()
-    checks = bool(tools) and not native and checks_tool_arguments(deployment)
+    checks = bool(tools) and shape is CHAT and checks_tool_arguments(deployment)
     return Outgoing(
         body=body,
         label=admission.label,
@@ -86,7 +86,7 @@ def _outgoing(admission: Admission, body: bytes, deployment: Deployment) -> Outg
         question=request.question,
         passages=admission.passages,
         language=admission.language,
-        shape=request.format.shape if native else CHAT,
+        shape=shape,
         bound=None if request.needs & _NOT_TEXT else admission.prompt_tokens,
         unfit=partial(arguments.unfit, tools) if checks else None,
         watch=partial(arguments.Watch, tools) if checks else None,
@@ -104,7 +104,7 @@ def _native(admission: Admission, deployment: Deployment, salt: str) -> Prepared
         changes["cache_salt"] = msgspec.json.encode(parameters.salted(body.tree, salt))
     stripped = deployment.parameters.strip & body.tree.keys()
     sent = body.splice(changes, form.drop | stripped)
-    return Prepared(_outgoing(admission, sent, deployment), tuple(sorted(stripped)))
+    return Prepared(_outgoing(admission, sent, deployment, form.shape), tuple(sorted(stripped)))
 
 
 def _named(body: Body, deployment: Deployment) -> dict[str, bytes]:

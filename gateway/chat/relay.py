@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.chat import passages as citing
 from gateway.errors import UpstreamCut
-from gateway.wire.shapes import CHAT, choices_of
+from gateway.wire.shapes import CHAT, choices_of, error_in, object_of
 from gateway.wire.sse import event_of
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ def _relayed(event: Event, rewrite: Rewrite, tap: Tap) -> Iterator[bytes]:
         if rewrite.rendering is None and not _forges(event.raw):
             yield event.raw
         return
-    chunk = _object(event.data)
-    if chunk is None or rewrite.shape.error(chunk) or chunk.get("error"):
+    chunk = object_of(event.data)
+    if chunk is None or error_in(rewrite.shape, chunk) or chunk.get("error"):
         raise UpstreamCut("the deployment broke off its answer with an error")
     changed = rewrite.normaliser is not None and rewrite.normaliser.chunk(chunk)
     was_finished = tap.finished
@@ -201,11 +201,3 @@ def _event(value: dict[str, Any]) -> bytes:
     kind = value.get("type")
     name = b"event: " + kind.encode() + b"\n" if isinstance(kind, str) and _KIND.match(kind) else b""
     return name + event_of(value)
-
-
-def _object(data: bytes) -> dict[str, Any] | None:
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None

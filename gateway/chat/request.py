@@ -12,7 +12,7 @@ from gateway.errors import BadRequest
 from gateway.wire import embeddings, rerank, spans
 from gateway.wire.schemas import ChatCompletionRequest
 from gateway.wire.shapes import Translated
-from gateway.wire.usage import estimate_tokens
+from gateway.wire.usage import PICTURE_TOKENS, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from gateway.chat.formats import Format
     from gateway.wire.spans import Body
 
-_PICTURE_TOKENS = 1_600
-"""What vision models charge for a large picture: 1,568 (Claude, 1.15 megapixels), 1,105 (GPT-4o, 1024 x 1024 high)."""
 _TRANSLATED_DEPTH = 80
 """A translation may nest what it was given a little deeper than a client may."""
 _SAID = frozenset("documents input instructions messages prompt query system".split())
@@ -244,7 +242,7 @@ def _bound(texts: Iterable[str]) -> int:
             pictures += 1
         else:
             size += len(text.encode())
-    return estimate_tokens(size) + pictures * _PICTURE_TOKENS
+    return estimate_tokens(size) + pictures * PICTURE_TOKENS
 
 
 def _text(content: str | list[dict[str, Any]] | None, between: str) -> str:

@@ -8,11 +8,9 @@ from contextlib import AsyncExitStack, aclosing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from gateway.errors import UpstreamCut, UpstreamError, UpstreamUnfit
 from gateway.upstream.refusals import error_in
-from gateway.wire.shapes import choices_of
+from gateway.wire.shapes import choices_of, object_of
 from gateway.wire.sse import Event, Events
 from gateway.wire.usage import read_usage
 
@@ -43,7 +41,7 @@ class Opening:
         """The whole JSON answer, checked: an error in it still falls back, for nothing was sent to the client."""
         body = await self.reply.read(_MOST_ANSWER_BYTES)
         self.attempt.first_byte()
-        payload = _object(body)
+        payload = object_of(body)
         if payload is None:
             raise UpstreamCut(f"deployment {self.deployment!r} answered with something that is no JSON object")
         if error := error_in(self.deployment, payload, self.outgoing.shape):
@@ -78,7 +76,7 @@ class Opening:
 
     async def _no_stream(self) -> UpstreamError:
         """The error that stands in a JSON answer to a request for a stream."""
-        payload = _object(await self.reply.read(_MOST_ANSWER_BYTES)) or {}
+        payload = object_of(await self.reply.read(_MOST_ANSWER_BYTES)) or {}
         nothing = UpstreamCut(f"deployment {self.deployment!r} answered without a stream although one was asked for")
         return error_in(self.deployment, payload, self.outgoing.shape) or nothing
 
@@ -89,7 +87,7 @@ class Opening:
                 async for batch in batches:
                     held.events.extend(batch)
         for event in held.events:
-            payload = _object(event.data or b"")
+            payload = object_of(event.data or b"")
             if payload is not None:
                 self.attempt.usage = read_usage(self.outgoing.shape.heard(payload)) or self.attempt.usage
         return self._unfit()
@@ -130,7 +128,7 @@ class _Held:
 
     def _verdict(self, data: bytes) -> Verdict:
         name, shape = self._opening.deployment, self._opening.outgoing.shape
-        payload = _object(data)
+        payload = object_of(data)
         if payload is None:
             raise UpstreamCut(f"deployment {name!r} began its answer with something that is no JSON object")
         if error := error_in(name, payload, shape):
@@ -167,11 +165,3 @@ async def _joined(first: list[Event], others: AsyncGenerator[list[Event], None])
     yield first
     async for batch in others:
         yield batch
-
-
-def _object(data: bytes) -> dict[str, Any] | None:
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None

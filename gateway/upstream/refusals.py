@@ -20,6 +20,7 @@ from gateway.errors import (
     UpstreamUnavailable,
 )
 from gateway.upstream.retry_after import stated
+from gateway.wire import shapes
 from gateway.wire.shapes import CHAT, Shape
 
 # Each engine has its own words for a request that is too long.
@@ -99,8 +100,7 @@ def refusal(deployment: str, status: int, headers: Mapping[str, str], body: byte
 
 def error_in(deployment: str, payload: Mapping[str, Any], shape: Shape = CHAT) -> UpstreamError | None:
     """The error that stands inside a success, as a stream's event or a whole answer; None if there is none."""
-    # SGLang and older vLLM put their error flat where an answer would stand.
-    error = shape.error(payload) or (payload if payload.get("object") == "error" else None)
+    error = shapes.error_in(shape, payload)
     if error is None:
         return None
     words = msgspec.json.encode(error)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gateway.errors import BadRequest
-from gateway.wire.shapes import NamedAtTop, Translated, choices_of
+from gateway.wire.shapes import Translated, WithChoices, choices_of
 from gateway.wire.sse import event_of
 
 if TYPE_CHECKING:
@@ -126,16 +126,10 @@ def usage_of(usage: Usage) -> dict[str, Any]:
     }
 
 
-class CompletionsShape(NamedAtTop):
+class CompletionsShape(WithChoices):
     """`/completions` as an upstream's own endpoint."""
 
     path = "/completions"
-
-    def is_answer(self, payload: Mapping[str, Any]) -> bool:
-        return isinstance(payload.get("choices"), list)
-
-    def error(self, payload: Mapping[str, Any]) -> object | None:
-        return None if payload.get("choices") else payload.get("error") or None
 
     def heard(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**payload, "choices": [_heard(choice) for choice in choices_of(payload)]}

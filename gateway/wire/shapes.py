@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -83,6 +85,15 @@ def strings_of(value: object) -> Iterator[str]:
             yield from strings_of(child)
 
 
+def object_of(data: bytes) -> dict[str, Any] | None:
+    """The JSON object that these bytes are; None if they are none."""
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def choices_of(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The choices of an answer or a chunk; none where there are none."""
     choices = payload.get("choices")
@@ -99,19 +110,28 @@ class NamedAtTop:
         return True
 
 
-class ChatShape(NamedAtTop):
-    """`/chat/completions`."""
+def error_in(shape: Shape, payload: Mapping[str, Any]) -> object | None:
+    """The error inside a success: where the endpoint puts it, or flat in place of the answer; None if there is none.
 
-    path = "/chat/completions"
+    SGLang and older vLLM say it flat: `{"object": "error", "message": ...}`.
+    """
+    return shape.error(payload) or (payload if payload.get("object") == "error" else None)
+
+
+class WithChoices(NamedAtTop):
+    """An endpoint whose answers are choices."""
 
     def is_answer(self, payload: Mapping[str, Any]) -> bool:
         return isinstance(payload.get("choices"), list)
 
     def error(self, payload: Mapping[str, Any]) -> object | None:
-        """SGLang says its errors flat: `{"object": "error", "message": ...}`."""
-        if payload.get("choices"):
-            return None
-        return payload if payload.get("object") == "error" else payload.get("error") or None
+        return None if payload.get("choices") else payload.get("error") or None
+
+
+class ChatShape(WithChoices):
+    """`/chat/completions`."""
+
+    path = "/chat/completions"
 
     def heard(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         return payload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,13 @@ def walk(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield from walk(command, f"{prefix}{name} ")
         else:
             yield f"{prefix}{name}", command
+
+
+def test_the_lock_of_the_node_clients_names_no_host() -> None:
+    lock = json.loads((ROOT / "tests" / "clients" / "node" / "package-lock.json").read_text())
+
+    assert all(package.get("integrity") for name, package in lock["packages"].items() if name)
+    assert not HOST.search(json.dumps(lock))
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "requirements-uv.lock"])

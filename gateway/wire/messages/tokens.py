@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gateway.wire.messages.schema import CountTokensRequest, read
-from gateway.wire.usage import estimate_tokens
+from gateway.wire.usage import PICTURE_TOKENS, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 _COUNTED = ("system", "messages", "tools", "output_config")
 _UNSEEN = frozenset({"cache_control", "signature"})
 """What no model reads."""
-_PICTURE_TOKENS = 1_600
-"""What vision models charge for a large picture: 1,568 (Claude, 1.15 megapixels), 1,105 (GPT-4o, 1024 x 1024 high)."""
 
 
 def count_tokens(tree: Mapping[str, Any]) -> int:
@@ -27,7 +25,7 @@ def bound(tree: Mapping[str, Any]) -> int:
     """The same of a request that was read before. The keys stand for what separates the messages of a prompt."""
     texts = list(_texts({name: tree[name] for name in _COUNTED if tree.get(name)}))
     pictures = texts.count(None)
-    return estimate_tokens(sum(len(text.encode()) for text in texts if text)) + pictures * _PICTURE_TOKENS
+    return estimate_tokens(sum(len(text.encode()) for text in texts if text)) + pictures * PICTURE_TOKENS
 
 
 def _texts(value: object) -> Iterator[str | None]:
