@@ -9,23 +9,19 @@ from policies.conditions import UNEVALUATED
 from policies.detectors import DETECTED
 from policies.labels import Level
 from policies.pack import AUTO, QUOTES
+from policies.prices import OwnedPrice, TokenPrice
 from policies.problems import closest
-from policies.schema import DeploymentSpec, OwnedPrice, TokenPrice
+from policies.schema import DeploymentSpec
 from policies.weights import weights_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path as FilePath
 
+    from policies.machines import BreakEvenFile
+    from policies.prices import PricesFile
     from policies.problems import Problem
-    from policies.schema import (
-        BreakEvenFile,
-        DeploymentEntry,
-        DeploymentsFile,
-        PricesFile,
-        RulesFile,
-        When,
-    )
+    from policies.schema import DeploymentEntry, DeploymentsFile, RulesFile, When
     from policies.source import Path, Source
     from policies.zones import Addresses, Zone
 

@@ -11,8 +11,8 @@ from policies.signals import Signals
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from policies.fields import Action, Prefer
     from policies.pack import Rule
-    from policies.schema import Action, Prefer
 
 __all__ = ["Decision", "Pack", "Signals", "decide"]
 

@@ -12,18 +12,11 @@ from policies import checks
 from policies.conditions import compiled
 from policies.faults import problems_of
 from policies.labels import Label
+from policies.machines import BreakEvenFile
 from policies.pack import CollectionSpec, Pack, PackTest, Rule
+from policies.prices import PricesFile
 from policies.problems import PackError, Problem
-from policies.schema import (
-    BreakEvenFile,
-    CollectionsFile,
-    DeploymentsFile,
-    DeploymentSpec,
-    PricesFile,
-    RouteEntry,
-    RulesFile,
-    RulesTestFile,
-)
+from policies.schema import CollectionsFile, DeploymentsFile, DeploymentSpec, RouteEntry, RulesFile, RulesTestFile
 from policies.source import Source, read_source
 from policies.zones import Zone
 

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from policies.conditions import Condition
+    from policies.fields import Action, Prefer
     from policies.labels import Label
-    from policies.schema import Action, DeploymentSpec, Prefer, RuleTest
+    from policies.schema import DeploymentSpec, RuleTest
     from policies.zones import Zone
 
 AUTO = "auto"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
 
-    from policies.schema import Dialect
+    from policies.fields import Dialect
     from policies.zones import Zone
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from gateway.catalog.engines import Engines
     from policies.load import Pack
-    from policies.schema import DeploymentSpec, KeySource, LimitsEntry, ParameterRules, TokenPrice
+    from policies.prices import TokenPrice
+    from policies.schema import DeploymentSpec, KeySource, LimitsEntry, ParameterRules
 
 DEMONSTRATION = "smollm2-135m"
 EMBEDDER = "e5-small"

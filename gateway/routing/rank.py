@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gateway.catalog.deployments import Deployment
     from gateway.routing.demand import Demand
     from policies.decide import Decision
-    from policies.schema import Prefer
+    from policies.fields import Prefer
 
 _EXPECTED_OUTPUT = 500
 """Tokens an answer is expected to have where the client set no limit below it."""

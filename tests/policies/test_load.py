@@ -12,14 +12,9 @@ from pydantic import BaseModel
 
 from policies.labels import INTERNAL, PRIVATE, Label, Level
 from policies.load import Pack, PackError, Problem, load_pack
-from policies.schema import (
-    BreakEvenFile,
-    CollectionsFile,
-    DeploymentsFile,
-    PricesFile,
-    RulesFile,
-    RulesTestFile,
-)
+from policies.machines import BreakEvenFile
+from policies.prices import PricesFile
+from policies.schema import CollectionsFile, DeploymentsFile, RulesFile, RulesTestFile
 
 Load = Callable[..., Pack]
 Refused = Callable[..., list[Problem]]
