@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gateway.catalog.deployments import Deployment, Price
-from gateway.ledger.entries import Hold, Settlement
+from gateway.ledger.entries import Account, Hold, Settlement
 from gateway.ledger.owners import this_process
 from gateway.ledger.writer import open_writer
 from gateway.wire.lanes import Usage
@@ -106,7 +106,7 @@ async def _attempts(writer: Writer, load: Load, name: str, result: Result) -> No
 
 
 def _hold(name: str) -> Hold:
-    return Hold(name, "dec", "req", 1, "ana", _DEPLOYMENT, _ESTIMATE, datetime.now(UTC))
+    return Hold(name, "dec", "req", 1, Account("ana"), _DEPLOYMENT, _ESTIMATE, datetime.now(UTC))
 
 
 def _settlement(hold: Hold) -> Settlement:

@@ -19,6 +19,8 @@ GatewayError
 ├── Unavailable                503 unavailable
 │   ├── NoDeployment           503 no_deployment
 │   └── RetrievalUnavailable   503 retrieval_unavailable
+├── RateLimitExceeded          429 rate_limit_exceeded
+├── BudgetExceeded             429 budget_exceeded
 └── UpstreamError              502 upstream_error
     ├── UpstreamUnavailable    502 upstream_unavailable
     │   ├── UpstreamUnreachable      502 upstream_unavailable
@@ -134,6 +136,18 @@ class NoDeployment(Unavailable):
 
 class RetrievalUnavailable(Unavailable):
     code = "retrieval_unavailable"
+
+
+class RateLimitExceeded(GatewayError):
+    """More requests, tokens or calls at once than the key or the pack allows; `Retry-After` says when there is room."""
+
+    status, code, type = 429, "rate_limit_exceeded", "rate_limit_error"
+
+
+class BudgetExceeded(GatewayError):
+    """A budget has no room for the attempt; the message says what is spent, held and allowed, and until when."""
+
+    status, code, type = 429, "budget_exceeded", "insufficient_quota"
 
 
 class UpstreamError(GatewayError):

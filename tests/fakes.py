@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gateway.catalog.deployments import Deployment, Limits, Price
 from gateway.ledger.attempt import attempt
-from gateway.ledger.entries import Hold
+from gateway.ledger.entries import Account, Hold
 from gateway.wire.lanes import Usage
 from policies.labels import Level, Sensitivity
 from policies.zones import Addresses, Zone
@@ -72,7 +72,7 @@ class Ledger:
     def attempt(self, at: Deployment, ordinal: int) -> AbstractAsyncContextManager[Attempt]:
         """Open an attempt as the chat path does."""
         now = datetime(2026, 11, 1, tzinfo=UTC)
-        return attempt(self, Hold(f"att_{ordinal}", "dec_1", "req_1", ordinal, "ana", at, ESTIMATE, now))
+        return attempt(self, Hold(f"att_{ordinal}", "dec_1", "req_1", ordinal, Account("ana"), at, ESTIMATE, now))
 
 
 @dataclass

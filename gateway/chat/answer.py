@@ -20,7 +20,7 @@ from gateway.chat.pulse import KEEP_ALIVE, Pulse, pulse
 from gateway.chat.tap import Tap
 from gateway.errors import GatewayError, Unavailable
 from gateway.ledger.attempt import Attempt, attempt
-from gateway.ledger.entries import Hold
+from gateway.ledger.entries import Account, Hold
 from gateway.ledger.price import as_usd, estimate
 from gateway.privacy.conversations import Trail
 from gateway.upstream import dispatch
@@ -226,7 +226,7 @@ class _Answering:
             decision_id=admission.record.id,
             request_id=admission.record.request_id,
             ordinal=ordinal,
-            principal=admission.record.principal,
+            account=Account(admission.record.principal),
             deployment=deployment,
             estimate=estimate(admission.prompt_tokens, output * request.choices, deployment.price),
             started_at=runtime.now(),

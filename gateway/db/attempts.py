@@ -51,6 +51,34 @@ class AttemptRow:
     bytes_out: int
     answered_model: str | None
     """The model that says to have answered, where it is not the one that was asked."""
+    person: str = ""
+    tag: str = ""
+    collections: tuple[str, ...] = ()
+    label: str = ""
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+    image_input: int = 0
+    image_output: int = 0
+    audio_input: int = 0
+    audio_output: int = 0
+    embedding: int = 0
+    rerank: int = 0
+    searches: int = 0
+    held_tokens: int = 0
+    surcharge_nano_usd: int = 0
+    saved_nano_usd: int = 0
+    privacy_nano_usd: int = 0
+    routing_nano_usd: int = 0
+    elsewhere: str | None = None
+    """The same tokens on other deployments, nano-dollars by name, as JSON: estimates."""
+    bearer: str = "principal"
+    assumed: bool = False
+    from_cache: bool = False
+    service_tier: str | None = None
+    price_origin: str | None = None
+    price_as_of: str | None = None
+    per_usd: str | None = None
+    per_usd_as_of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

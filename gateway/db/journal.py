@@ -15,6 +15,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite import insert
 
 from gateway.db.tables import attempts, boots, decisions, marks, microseconds, words
+from gateway.wire.lanes import LANES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -144,6 +145,10 @@ _HELD_COLUMNS = (
     "request_id",
     "ordinal",
     "principal",
+    "person",
+    "tag",
+    "collections",
+    "label",
     "deployment",
     "model",
     "upstream_model",
@@ -151,11 +156,9 @@ _HELD_COLUMNS = (
     "owner",
     "state",
     "held_nano_usd",
+    "held_tokens",
     "currency",
-    "fresh",
-    "cached",
-    "output",
-    "reasoning",
+    *LANES,
     "estimated",
     "started_at",
     "bytes_out",
@@ -163,10 +166,7 @@ _HELD_COLUMNS = (
 _SETTLED_COLUMNS = (
     "state",
     "cost_nano_usd",
-    "fresh",
-    "cached",
-    "output",
-    "reasoning",
+    *LANES,
     "estimated",
     "outcome",
     "error_code",
@@ -175,6 +175,15 @@ _SETTLED_COLUMNS = (
     "settled_at",
     "bytes_out",
     "answered_model",
+    "surcharge_nano_usd",
+    "saved_nano_usd",
+    "privacy_nano_usd",
+    "routing_nano_usd",
+    "elsewhere",
+    "bearer",
+    "assumed",
+    "from_cache",
+    "service_tier",
 )
 _BOOT = _compiled(insert(boots), boots.c.keys())
 _HEARTBEAT = _compiled(update(boots).where(boots.c.boot_id == bindparam("b_boot_id")), ["heartbeat_at"])

@@ -22,8 +22,11 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    false,
     text,
 )
+
+from gateway.wire.lanes import LANES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,6 +73,13 @@ class Words(TypeDecorator[tuple[str, ...]]):
         return None if value is None else tuple(json.loads(value))
 
 
+FIRST_LANES = ("fresh", "cached", "output", "reasoning")
+LATER_LANES = tuple(lane for lane in LANES if lane not in FIRST_LANES)
+"""Those that revision 0003 added."""
+
+BUCKET = timedelta(minutes=30)
+"""The stretch that rollups sum over; a day begins with one wherever the offset is a whole number of half hours."""
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_name)s",
@@ -93,6 +103,10 @@ api_keys = Table(
     Column("collections", Words, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("revoked_at", Moment),
+    Column("person", Text, comment="whose key it is; null: its name stands for the person"),
+    Column("role", Text, nullable=False, server_default="caller", comment="caller, or reader: of figures alone"),
+    Column("budget", Text, comment="its own budget as JSON; null: only what the pack says"),
+    Column("limits", Text, comment="its own rate limits as JSON; null: only what the pack says"),
     Index(
         "ix_api_keys_live_name",
         "name",
@@ -162,10 +176,8 @@ attempts = Table(
     Column("held_nano_usd", BigInteger, nullable=False),
     Column("cost_nano_usd", BigInteger, comment="null while held"),
     Column("currency", Text, nullable=False),
-    Column("fresh", BigInteger, nullable=False, comment="tokens by lane: the estimate while held, then what was used"),
-    Column("cached", BigInteger, nullable=False),
-    Column("output", BigInteger, nullable=False),
-    Column("reasoning", BigInteger, nullable=False),
+    # Tokens by lane: the estimate while held, then what was used.
+    *(Column(lane, BigInteger, nullable=False) for lane in FIRST_LANES),
     Column("estimated", Boolean, nullable=False),
     Column("outcome", Text, comment="null while held"),
     Column("error_code", Text),
@@ -175,6 +187,25 @@ attempts = Table(
     Column("settled_at", Moment),
     Column("bytes_out", BigInteger, nullable=False),
     Column("answered_model", Text, comment="the model that says to have answered, where it is not the one asked"),
+    Column("person", Text, nullable=False, server_default=""),
+    Column("tag", Text, nullable=False, server_default="", comment="empty: none"),
+    Column("collections", Words, nullable=False, server_default="[]"),
+    Column("label", Text, nullable=False, server_default=""),
+    *(Column(lane, BigInteger, nullable=False, server_default="0") for lane in LATER_LANES),
+    Column("held_tokens", BigInteger, nullable=False, server_default="0", comment="the estimate's inclusive total"),
+    Column("surcharge_nano_usd", BigInteger, nullable=False, server_default="0", comment="of the cost, the cost lines"),
+    Column("saved_nano_usd", BigInteger, nullable=False, server_default="0", comment="by a cache"),
+    Column("privacy_nano_usd", BigInteger, nullable=False, server_default="0", comment="an estimate"),
+    Column("routing_nano_usd", BigInteger, nullable=False, server_default="0", comment="an estimate, signed"),
+    Column("elsewhere", Text, comment="the same tokens on other deployments, nano-dollars by name, as JSON: estimates"),
+    Column("bearer", Text, nullable=False, server_default="principal", comment="principal or house"),
+    Column("assumed", Boolean, nullable=False, server_default=false(), comment="a lane took another lane's price"),
+    Column("from_cache", Boolean, nullable=False, server_default=false(), comment="answered without an upstream"),
+    Column("service_tier", Text),
+    Column("price_origin", Text, comment="where the price stood: deployment, prices, map, machine, house"),
+    Column("price_as_of", Text, comment="the day it was looked up, ISO 8601"),
+    Column("per_usd", Text, comment="units of `currency` for a dollar, as the owner gave them; null: dollars"),
+    Column("per_usd_as_of", Text, comment="the day of that rate, ISO 8601"),
     CheckConstraint("state IN ('held', 'settled', 'recovered')", name="state"),
     CheckConstraint("outcome IN ('ok', 'aborted', 'failed', 'refused', 'unknown')", name="outcome"),
     CheckConstraint("(state = 'held') = (cost_nano_usd IS NULL)", name="cost_once_settled"),
@@ -189,4 +220,78 @@ attempts = Table(
         sqlite_where=text("state = 'held'"),
         postgresql_where=text("state = 'held'"),
     ),
+)
+
+budget_windows = Table(
+    "budget_windows",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("budget", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("starts_at", Moment, nullable=False),
+    Column("ends_at", Moment, nullable=False, index=True),
+    Column("limit_nano_usd", BigInteger, comment="null: no limit of money"),
+    Column("limit_tokens", BigInteger),
+    Column("hard", Boolean, nullable=False),
+    Column("spent_nano_usd", BigInteger, nullable=False, server_default="0"),
+    Column("held_nano_usd", BigInteger, nullable=False, server_default="0"),
+    Column("spent_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("held_tokens", BigInteger, nullable=False, server_default="0"),
+    CheckConstraint("held_nano_usd >= 0 AND held_tokens >= 0", name="held_not_negative"),
+)
+"""What each budget has spent and holds; changed in the same transaction as the attempts it counts."""
+
+attempt_windows = Table(
+    "attempt_windows",
+    metadata,
+    Column("attempt_id", Text, ForeignKey(attempts.c.id), primary_key=True),
+    Column("window_id", Text, ForeignKey(budget_windows.c.id), primary_key=True, index=True),
+)
+
+DIMENSIONS = ("principal", "person", "deployment", "model", "zone", "label", "collections", "tag")
+"""What rollups, and everything that reads them, can tell apart."""
+
+MEASURES = (
+    "attempts",
+    "estimated",
+    "assumed",
+    "failed",
+    "aborted",
+    "from_cache",
+    "cost_nano_usd",
+    "surcharge_nano_usd",
+    "house_nano_usd",
+    "saved_nano_usd",
+    "privacy_nano_usd",
+    "routing_nano_usd",
+    "busy_ms",
+    *LANES,
+)
+"""What rollups sum. `failed` counts outcomes failed and unknown, `house_nano_usd` what the house bears of the cost."""
+
+rollups = Table(
+    "rollups",
+    metadata,
+    Column("bucket", Moment, primary_key=True, comment="where the half hour begins that the attempts started in"),
+    *(Column(name, Words if name == "collections" else Text, primary_key=True) for name in DIMENSIONS),
+    *(Column(name, BigInteger, nullable=False) for name in MEASURES),
+)
+"""Sums over settled and recovered attempts, kept in the transaction that settles them, so that they never differ."""
+
+alerts_sent = Table(
+    "alerts_sent",
+    metadata,
+    Column("id", Text, primary_key=True, comment="what was told: a window and a threshold"),
+    Column("at", Moment, nullable=False),
+)
+
+meter_readings = Table(
+    "meter_readings",
+    metadata,
+    Column("machine", Text, primary_key=True, comment="its name in break_even.yaml"),
+    Column("starts_at", Moment, primary_key=True),
+    Column("ends_at", Moment, nullable=False),
+    Column("milliwatt_hours", BigInteger, nullable=False),
+    Column("source", Text, nullable=False, comment="import, or prometheus"),
+    CheckConstraint("milliwatt_hours >= 0", name="not_negative"),
 )

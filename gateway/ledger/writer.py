@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import structlog
 
 from gateway.db import journal
-from gateway.db.tables import microseconds
+from gateway.db.tables import microseconds, words
 from gateway.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -234,7 +235,11 @@ def _held(hold: Hold, owner: str) -> dict[str, journal.Value]:
         "decision_id": hold.decision_id,
         "request_id": hold.request_id,
         "ordinal": hold.ordinal,
-        "principal": hold.principal,
+        "principal": hold.account.principal,
+        "person": hold.account.person or hold.account.principal,
+        "tag": hold.account.tag or "",
+        "collections": words(hold.account.collections),
+        "label": hold.account.label,
         "deployment": deployment.name,
         "model": deployment.model,
         "upstream_model": deployment.upstream_model,
@@ -242,6 +247,7 @@ def _held(hold: Hold, owner: str) -> dict[str, journal.Value]:
         "owner": owner,
         "state": "held",
         "held_nano_usd": hold.nano_usd,
+        "held_tokens": hold.estimate.tokens,
         "currency": deployment.price.currency,
         **_lanes(hold.estimate),
         "started_at": microseconds(hold.started_at),
@@ -261,14 +267,17 @@ def _settled(settlement: Settlement) -> dict[str, journal.Value]:
         "settled_at": microseconds(settlement.settled_at),
         "bytes_out": settlement.bytes_out,
         "answered_model": settlement.answered_model,
+        "surcharge_nano_usd": settlement.surcharge_nano_usd,
+        "saved_nano_usd": settlement.saved_nano_usd,
+        "privacy_nano_usd": settlement.privacy_nano_usd,
+        "routing_nano_usd": settlement.routing_nano_usd,
+        "elsewhere": json.dumps(settlement.elsewhere) if settlement.elsewhere else None,
+        "bearer": settlement.bearer,
+        "assumed": settlement.assumed,
+        "from_cache": settlement.from_cache,
+        "service_tier": settlement.service_tier,
     }
 
 
 def _lanes(usage: Usage) -> dict[str, journal.Value]:
-    return {
-        "fresh": usage.fresh,
-        "cached": usage.cached,
-        "output": usage.output,
-        "reasoning": usage.reasoning,
-        "estimated": usage.estimated,
-    }
+    return {**usage.lanes, "estimated": usage.estimated}

@@ -14,7 +14,7 @@ import pytest
 from gateway.chat import formats, relay
 from gateway.chat.tap import Tap
 from gateway.ledger.attempt import Attempt
-from gateway.ledger.entries import Hold
+from gateway.ledger.entries import Account, Hold
 from gateway.upstream.clients import Outgoing
 from gateway.upstream.dialects.normal import Normaliser
 from gateway.upstream.opening import Opening
@@ -103,7 +103,14 @@ async def relayed(endpoint: Endpoint, pieces: Sequence[bytes]) -> tuple[Heard, T
         rendering=None if endpoint.native or form.rendering is None else form.rendering(asked, "m", 1, new_id),
     )
     hold = Hold(
-        "att", "dec", "req", 1, "ana", deployment("http://127.0.0.1"), ESTIMATE, datetime(2026, 11, 1, tzinfo=UTC)
+        "att",
+        "dec",
+        "req",
+        1,
+        Account("ana"),
+        deployment("http://127.0.0.1"),
+        ESTIMATE,
+        datetime(2026, 11, 1, tzinfo=UTC),
     )
     opening = Opening(
         "m", Pieces(pieces), Outgoing(b"{}", PUBLIC, stream=True, shape=shape), Attempt(hold), checks=False

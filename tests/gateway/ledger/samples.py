@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.catalog.deployments import Deployment, Price
 from gateway.db.boots import Boot
-from gateway.ledger.entries import Hold, Outcome, Settlement
+from gateway.ledger.entries import Account, Hold, Outcome, Settlement
 from gateway.ledger.price import nano_usd
 from gateway.wire.lanes import Usage
 from migrations import upgrade
@@ -55,7 +55,7 @@ def deployment(name: str = "moonshot-k3", price: Price = K3, zone: Zone = HOSTED
 
 
 def a_hold(attempt_id: str = "att-1", on: Deployment | None = None, estimate: Usage = ESTIMATE) -> Hold:
-    return Hold(attempt_id, f"dec-{attempt_id}", "req-1", 1, "ana", on or deployment(), estimate, NOON)
+    return Hold(attempt_id, f"dec-{attempt_id}", "req-1", 1, Account("ana"), on or deployment(), estimate, NOON)
 
 
 def a_settlement(hold: Hold, usage: Usage = ESTIMATE, outcome: Outcome = "ok") -> Settlement:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from gateway.ledger.entries import Account
 from gateway.ledger.spend import spend
 from gateway.ledger.writer import open_writer
 from gateway.wire.lanes import Usage
@@ -50,7 +51,7 @@ async def test_sums_are_by_model_zone_deployment_and_principal(ledger: Path, eng
         [
             (a_hold("att-1"), Usage(fresh=10, output=1)),
             (a_hold("att-2", CLUSTER), Usage(fresh=1, cached=2, output=3, reasoning=4, estimated=True)),
-            (replace(a_hold("att-3"), principal="rui"), Usage(output=10)),
+            (replace(a_hold("att-3"), account=Account("rui")), Usage(output=10)),
         ],
     )
 

@@ -13,6 +13,7 @@ import pytest
 
 from gateway.db.decisions import DecisionRecord
 from gateway.errors import Unavailable
+from gateway.ledger.entries import Account
 from gateway.ledger.writer import NotHeldError, open_writer
 from gateway.wire.lanes import Usage
 from tests.gateway.ledger.samples import BOOT, NOON, a_hold, a_settlement, execute, rows
@@ -86,7 +87,7 @@ async def test_a_process_cannot_settle_what_another_one_holds(ledger: Path) -> N
     "bad",
     [
         a_hold("att-1"),
-        replace(a_hold("att-2"), principal="\ud83d"),
+        replace(a_hold("att-2"), account=Account("\ud83d")),
         replace(a_hold("att-2"), ordinal=2**64),
     ],
     ids=["known id", "lone surrogate", "too large"],
