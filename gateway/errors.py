@@ -39,7 +39,10 @@ GatewayError
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class GatewayError(Exception):
@@ -49,11 +52,24 @@ class GatewayError(Exception):
     code: ClassVar[str] = "internal_error"
     type: ClassVar[str] = "server_error"
 
-    def __init__(self, message: str, *, param: str | None = None, retry_after: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        retry_after: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(message)
         self.param = param
         self.retry_after = retry_after
         """The `Retry-After` value to answer with: seconds or an HTTP date."""
+        self.headers = dict(headers or {})
+        """What else the answer's headers say."""
+
+    def all_headers(self) -> dict[str, str]:
+        """The headers to refuse with."""
+        return self.headers if self.retry_after is None else {**self.headers, "retry-after": self.retry_after}
 
     def inner(self) -> dict[str, object]:
         """OpenAI's error object."""
@@ -148,6 +164,9 @@ class BudgetExceeded(GatewayError):
     """A budget has no room for the attempt; the message says what is spent, held and allowed, and until when."""
 
     status, code, type = 429, "budget_exceeded", "insufficient_quota"
+
+    def all_headers(self) -> dict[str, str]:
+        return {**super().all_headers(), "x-should-retry": "false"}  # OpenAI's and Anthropic's clients heed it
 
 
 class UpstreamError(GatewayError):

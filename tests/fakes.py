@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from gateway.catalog.deployments import Deployment, Limits, Price
+from gateway.errors import BudgetExceeded
 from gateway.ledger.attempt import attempt
 from gateway.ledger.entries import Account, Hold
 from gateway.wire.lanes import Usage
@@ -56,8 +57,12 @@ class Ledger:
 
     held: list[Hold] = field(default_factory=list)
     settled: list[Settlement] = field(default_factory=list)
+    too_dear: frozenset[str] = frozenset()
+    """Deployments that the budget has no room for."""
 
     async def hold(self, hold: Hold) -> None:
+        if hold.deployment.name in self.too_dear:
+            raise BudgetExceeded("the budget is spent", retry_after="60")
         self.held.append(hold)
 
     async def settle(self, settlement: Settlement) -> None:

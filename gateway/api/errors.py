@@ -30,8 +30,7 @@ def register(app: FastAPI) -> None:
 
 async def _gateway_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, GatewayError)  # noqa: S101 - for the type checker: registered for this class
-    headers = {"retry-after": error.retry_after} if error.retry_after is not None else None
-    return JSONResponse(_body(request, error), status_code=error.status, headers=headers)
+    return JSONResponse(_body(request, error), status_code=error.status, headers=error.all_headers())
 
 
 async def _unforeseen(_request: Request, failure: Exception) -> JSONResponse:

@@ -98,10 +98,8 @@ class Exchange:
         if self.started:
             await self.finish(self._form.broken_off(error, self.request_id) if last is None else last)
             return
-        if error.retry_after is not None:
-            headers = {**headers, "retry-after": error.retry_after}
         body = self._form.error_body(error, self.request_id)
-        await self.json(error.status, msgspec.json.encode(body), headers)
+        await self.json(error.status, msgspec.json.encode(body), {**headers, **error.all_headers()})
 
     @asynccontextmanager
     async def while_connected(self) -> AsyncGenerator[None, None]:

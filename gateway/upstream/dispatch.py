@@ -13,6 +13,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait
 
 from gateway.catalog.deployments import TRANSLATED
 from gateway.errors import (
+    BudgetExceeded,
     UpstreamBusy,
     UpstreamError,
     UpstreamQuotaExceeded,
@@ -150,6 +151,7 @@ class _Tries:
         self._deadline = self._clock() + upstreams.patience.seconds
         self._route = list(call.route)
         self._failure: UpstreamError | None = None
+        self._too_dear: BudgetExceeded | None = None
         self._asleep: list[Deployment] = []
         self._returns: list[_Return] = []
         self._was_unfit = False
@@ -179,12 +181,16 @@ class _Tries:
                 return begun
         if self._asleep:
             return await self._woken(self._asleep.pop(0))
-        raise self._failure or UpstreamUnavailable("no deployment was tried")
+        raise self._failure or self._too_dear or UpstreamUnavailable("no deployment was tried")
 
     async def _tried(self, deployment: Deployment) -> Answer | None:
         """The answer, or None where the next deployment may be asked."""
         try:
             return await self._retried(deployment)
+        except BudgetExceeded as error:  # nothing was sent; the next may cost less, or nothing
+            self._too_dear = error
+            self._ordinal -= 1
+            return None
         except UpstreamError as error:
             if not error.may_fall_back or self._over():
                 raise

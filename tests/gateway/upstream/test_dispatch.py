@@ -10,6 +10,7 @@ import pytest
 
 from gateway.catalog.deployments import Limits
 from gateway.errors import (
+    BudgetExceeded,
     LabelExceedsClearance,
     UpstreamCut,
     UpstreamError,
@@ -292,3 +293,27 @@ async def test_an_empty_route_says_so() -> None:
     async with ways_out() as upstreams:
         with pytest.raises(UpstreamUnavailable, match="no deployment was tried"):
             await told(upstreams, call([], Ledger()))
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_what_the_budget_has_no_room_for_is_passed_over(streams: bool) -> None:
+    ledger = Ledger(too_dear=frozenset({"one"}))
+    script = GOOD if streams else answer(completion("Olá"))
+    async with fake_upstream(script) as one, fake_upstream(script) as two, ways_out() as upstreams:
+        route = [deployment(one.url, name="one"), deployment(two.url, name="two")]
+        name, _ = await told(upstreams, call(route, ledger, streams=streams))
+
+    assert name == "two"
+    assert one.requests == []
+    assert [hold.ordinal for hold in ledger.held] == [1]
+
+
+async def test_where_the_budget_has_no_room_for_any_nothing_is_sent() -> None:
+    ledger = Ledger(too_dear=frozenset({"one", "two"}))
+    async with fake_upstream(GOOD) as one, fake_upstream(GOOD) as two, ways_out() as upstreams:
+        route = [deployment(one.url, name="one"), deployment(two.url, name="two")]
+        with pytest.raises(BudgetExceeded) as refused:
+            await told(upstreams, call(route, ledger))
+
+    assert one.requests == two.requests == []
+    assert refused.value.all_headers() == {"retry-after": "60", "x-should-retry": "false"}
