@@ -9,17 +9,14 @@ from policies.conditions import UNEVALUATED
 from policies.detectors import DETECTED
 from policies.labels import Level
 from policies.pack import AUTO, QUOTES
-from policies.prices import OwnedPrice, TokenPrice
+from policies.prices import TokenPrice
 from policies.problems import closest
-from policies.schema import DeploymentSpec
 from policies.weights import weights_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path as FilePath
 
-    from policies.machines import BreakEvenFile
-    from policies.prices import PricesFile
     from policies.problems import Problem
     from policies.schema import DeploymentEntry, DeploymentsFile, RulesFile, When
     from policies.source import Path, Source
@@ -89,29 +86,6 @@ def weights_problems(source: Source, deployments: DeploymentsFile, models: FileP
     for index, entry in enumerate(deployments.deployments):
         for key, message in weights_faults(entry.gguf, models) if entry.gguf else ():
             yield source.problem(("deployments", index, "gguf", key), message)
-
-
-def priced(
-    source: Source, deployments: DeploymentsFile, prices: PricesFile, machines: BreakEvenFile
-) -> Iterator[DeploymentSpec | Problem]:
-    """Each deployment with its price, or the problem that it has none."""
-    listed = {(price.engine, price.model): price for price in prices.prices}
-    for index, entry in enumerate(deployments.deployments):
-        path = ("deployments", index)
-        if isinstance(entry.price, OwnedPrice):
-            yield _owned(source, path, entry, machines)
-        elif (price := entry.price or listed.get((entry.engine, entry.upstream_model))) is not None:
-            yield _with_price(entry, price)
-        else:
-            yield source.problem(path, _unpriced(entry))
-
-
-def price_problems(source: Source, prices: PricesFile) -> Iterator[Problem]:
-    seen: set[tuple[str, str]] = set()
-    for index, price in enumerate(prices.prices):
-        if (price.engine, price.model) in seen:
-            yield source.problem(("prices", index), f"is a second price of {price.model!r} at {price.engine!r}")
-        seen.add((price.engine, price.model))
 
 
 def pack_warnings(rules: RulesFile, deployments: DeploymentsFile, tests: int) -> Iterator[str]:
@@ -191,23 +165,3 @@ def _gguf_problems(source: Source, path: Path, entry: DeploymentEntry) -> Iterat
     if "vision" in entry.capabilities and entry.gguf is not None and entry.gguf.mmproj is None:
         message = "names vision, for which `gguf` should name a projector (mmproj)"
         yield source.problem((*path, "capabilities"), message)
-
-
-def _owned(source: Source, path: Path, entry: DeploymentEntry, machines: BreakEvenFile) -> DeploymentSpec | Problem:
-    owned = entry.price.owned if isinstance(entry.price, OwnedPrice) else ""
-    machine = machines.machines.get(owned)
-    if machine is None:
-        message = f"{owned!r} is no machine of break_even.yaml: add it there, or take out its '#'"
-        return source.problem((*path, "price", "owned"), message, closest(owned, machines.machines))
-    return _with_price(entry, machine.marginal, owned)
-
-
-def _with_price(entry: DeploymentEntry, price: TokenPrice, owned: str | None = None) -> DeploymentSpec:
-    return DeploymentSpec.model_validate({**dict(entry), "price": price, "owned": owned})
-
-
-def _unpriced(entry: DeploymentEntry) -> str:
-    return (
-        f"the price of {entry.name!r} is unknown, and unknown is never free: add `price` here, or an entry for "
-        f"engine {entry.engine!r} and model {entry.upstream_model!r} to prices.yaml"
-    )

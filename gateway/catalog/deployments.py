@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+
+from gateway.catalog.prices import Price as Price
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import date
 
     from policies.fields import Dialect
     from policies.zones import Zone
@@ -21,22 +21,6 @@ TRANSLATED = frozenset({"anthropic", "litellm"})
 """Engines some of whose endpoints need the litellm process."""
 _VERSION = re.compile(r"[-@:](?:v?\d[\d.-]*|latest)\Z")
 """What may stand behind a model's name: `-2026-08-06`, `@20261001`, `:latest`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a deployment's tokens cost, per million, in `currency`.
-
-    `cached` or `reasoning` None: those tokens cost what `input` or `output` costs.
-    """
-
-    input: Decimal
-    output: Decimal
-    source: str | None
-    as_of: date | None
-    cached: Decimal | None = None
-    reasoning: Decimal | None = None
-    currency: str = "USD"
 
 
 @dataclass(frozen=True, slots=True)

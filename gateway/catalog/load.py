@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.catalog.deployments import Deployment, Limits, Parameters, Price, Queue, Replies, Wake
+from gateway.catalog.price_lists import price_of, price_of_others
 from policies.pack import QUOTES
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from gateway.catalog.engines import Engines
     from policies.load import Pack
-    from policies.prices import TokenPrice
     from policies.schema import DeploymentSpec, KeySource, LimitsEntry, ParameterRules
 
 DEMONSTRATION = "smollm2-135m"
@@ -24,7 +24,7 @@ EMBEDDER = "e5-small"
 EMBEDDER_ENGINE = "embedder"
 """The engine of what the retrieval process answers itself; no pack can name it."""
 
-_FREE = Price(Decimal(0), Decimal(0), source="this machine, already paid for", as_of=date(2026, 11, 30))
+_FREE = Price(Decimal(0), Decimal(0), source="this machine, already paid for", as_of=date(2026, 11, 30), origin="house")
 
 
 _NO_CHAT = frozenset({"embeddings", "rerank"})
@@ -57,21 +57,27 @@ class Catalog:
 
 
 def load(
-    pack: Pack, environment: Mapping[str, str], engine_socket: Path | None, engines: Engines | None = None
+    pack: Pack,
+    environment: Mapping[str, str],
+    engine_socket: Path | None,
+    engines: Engines | None = None,
+    today: date | None = None,
 ) -> Catalog:
     """Build the catalog; `engine_socket` is the demonstration engine's, None where it cannot run.
 
-    `engines` is where those for GGUF files listen; None where nobody runs them.
+    `engines` is where those for GGUF files listen; None where nobody runs them. `today` is the day whose prices
+    deployments show; what they cost on others they know as well.
     """
     _check_keys(pack, environment)
-    deployments = [_own(_deployment(spec, pack, environment), spec, engines) for spec in pack.deployments]
+    day = today or datetime.now(UTC).date()
+    deployments = [_own(_deployment(spec, pack, environment, day), spec, engines) for spec in pack.deployments]
     if engine_socket is not None:
         deployments.append(_demonstration(pack, engine_socket))
     deployments += [_embedder(pack), _quotes(pack)]
     return Catalog(tuple(deployments))
 
 
-def _deployment(spec: DeploymentSpec, pack: Pack, environment: Mapping[str, str]) -> Deployment:
+def _deployment(spec: DeploymentSpec, pack: Pack, environment: Mapping[str, str], today: date) -> Deployment:
     return Deployment(
         name=spec.name,
         model=spec.model,
@@ -80,7 +86,7 @@ def _deployment(spec: DeploymentSpec, pack: Pack, environment: Mapping[str, str]
         base_url=spec.base_url.rstrip("/"),
         upstream_model=spec.upstream_model or spec.model,
         zone=pack.zones[spec.zone],
-        price=_price(spec.price),
+        price=price_of(spec, pack, today),
         api_key=_secret(spec.name, spec.api_key, environment),
         grade=spec.grade,
         context=spec.context,
@@ -92,7 +98,7 @@ def _deployment(spec: DeploymentSpec, pack: Pack, environment: Mapping[str, str]
         keeps_reasoning=_keeps_reasoning(spec),
         check_tool_arguments=spec.check_tool_arguments,
         cache_salt=spec.engine in _SALTED if spec.cache_salt is None else spec.cache_salt,
-        replies=Replies(frozenset(spec.replies.accept), _price(spec.replies.price) if spec.replies.price else None),
+        replies=Replies(frozenset(spec.replies.accept), price_of_others(spec, pack, today)),
         queue=Queue(spec.slots, spec.queue, spec.queue_seconds),
         wake=Wake(spec.wake.command, spec.wake.url, spec.wake.seconds) if spec.wake else None,
     )
@@ -126,19 +132,6 @@ def _keeps_reasoning(spec: DeploymentSpec) -> bool:
 
 def _parameters(spec: ParameterRules) -> Parameters:
     return Parameters(frozenset(spec.strip), spec.rename, spec.defaults, spec.effort)
-
-
-def _price(spec: TokenPrice) -> Price:
-    rates = spec.per_million
-    return Price(
-        input=rates.input,
-        output=rates.output,
-        cached=rates.cached,
-        reasoning=rates.reasoning,
-        currency=spec.currency,
-        source=spec.source,
-        as_of=spec.as_of,
-    )
 
 
 def _limits(spec: LimitsEntry) -> Limits:

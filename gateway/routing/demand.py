@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+
+_ANY_TIME = datetime(2026, 11, 30, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class Demand:
     has_collections: bool = False
     finds_nothing: bool = False
     """Documents are asked for and none speaks of it."""
+    at: datetime = _ANY_TIME
+    """When it is made: some prices depend on the hour."""
 
     @property
     def must_fit(self) -> int:

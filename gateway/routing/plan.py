@@ -51,6 +51,14 @@ def plan(deployments: Sequence[Deployment], decision: Decision, demand: Demand, 
     return tuple(rank.ordered(able, decision, demand, fleet))
 
 
+def withheld(
+    deployments: Sequence[Deployment], decision: Decision, demand: Demand, fleet: Fleet
+) -> tuple[Deployment, ...]:
+    """The deployments that would answer as well, and that the request's label keeps it from."""
+    kept_from = [d for d in deployments if _is_asked(d, decision, demand) and d.zone.name not in decision.cleared]
+    return tuple(d for d in kept_from if not d.builtin and _lacking(d, demand, fleet) is None)
+
+
 def _tellers(deployments: Sequence[Deployment], decision: Decision) -> tuple[Deployment, ...]:
     """Who says that nothing was found: the house itself. No model is paid, or told the question, to say so."""
     return tuple(d for d in deployments if d.engine == QUOTES and d.zone.name in decision.zones)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Protocol
 
-from gateway.ledger.price import estimate, nano_usd
+from gateway.ledger.price import charge
+from gateway.wire.lanes import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -93,4 +94,4 @@ def _rank(deployment: Deployment, prefer: Prefer, demand: Demand) -> int:
 
 def _expected_cost(deployment: Deployment, demand: Demand) -> int:
     output = min(demand.max_output or _EXPECTED_OUTPUT, _EXPECTED_OUTPUT)
-    return nano_usd(estimate(demand.prompt_tokens, output, deployment.price), deployment.price)
+    return charge(Usage(fresh=demand.prompt_tokens, output=output), deployment.price, demand.at).nano_usd

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from gateway.catalog.deployments import Price, Queue, Wake
 from gateway.catalog.observed import Observation, Observed
 from gateway.catalog.overview import row, rows
+from gateway.catalog.prices import ExchangeRate, Surcharge
+from gateway.catalog.rates import Change, Hours, Rates, ServiceTier, Tier
 from policies.schema import DeploymentSpec
 from tests.fakes import deployment
 
@@ -97,6 +100,73 @@ def test_an_old_price_is_to_be_looked_up_again_unless_it_is_zero() -> None:
 
     assert "look again" in shown(replace(NEAR, price=old))["warnings"][0]
     assert shown(replace(NEAR, price=own))["warnings"] == []
+
+
+PAGE = Price(Decimal(2), Decimal(8), "page", date(2026, 11, 1))
+
+
+@pytest.mark.parametrize(
+    ("price", "told"),
+    [
+        (replace(PAGE, lapsed=True, ends_on=date(2026, 10, 31)), "ended on 2026-10-31"),
+        (replace(PAGE, lapsed=True), "no price holds today"),
+        (
+            replace(PAGE, currency="BRL", exchange_rate=ExchangeRate(Decimal("5.5"), date(2026, 9, 1))),
+            "the exchange rate of BRL is of 2026-09-01",
+        ),
+        (replace(PAGE, retires_on=date(2026, 12, 24)), "takes the model away on 2026-12-24"),
+    ],
+)
+def test_what_is_to_be_mended_about_a_price_is_told(price: Price, told: str) -> None:
+    (warning,) = shown(replace(NEAR, price=price))["warnings"]
+
+    assert told in warning
+
+
+def test_a_price_that_ends_is_told_unless_another_one_follows() -> None:
+    ends = replace(PAGE, ends_on=date(2026, 12, 31))
+    beyond = replace(PAGE, starts_on=date(2027, 1, 1))
+
+    alone = replace(ends, dated=(ends, replace(beyond, lapsed=True)))
+    followed = replace(ends, dated=(ends, beyond))
+
+    assert "holds until 2026-12-31" in shown(replace(NEAR, price=alone))["warnings"][0]
+    assert shown(replace(NEAR, price=followed))["warnings"] == []
+
+
+def test_who_charges_for_what_is_kept_in_a_cache_should_have_a_price_for_it() -> None:
+    at = replace(NEAR, engine="anthropic", price=PAGE)
+
+    assert "cache_write_5m" in shown(at)["warnings"][0]
+    assert shown(replace(at, price=replace(PAGE, cache_write_5m=Decimal(3))))["warnings"] == []
+
+
+def test_a_price_is_told_with_everything_that_changes_it_as_it_is_paid_today() -> None:
+    long = Tier(200_000, Change(Rates(Decimal(4), Decimal(16))))
+    price = Price(
+        Decimal(2),
+        Decimal(8),
+        "page",
+        date(2026, 11, 1),
+        tiers=(long,),
+        service_tiers=(ServiceTier("flex", Change(factor=Decimal("0.5")), (long,)),),
+        hours=(Hours(ZoneInfo("Asia/Tokyo"), time(1, 30), time(6), Change(factor=Decimal("0.75")), frozenset({5})),),
+        multiplier=Decimal("0.6"),
+        surcharges=(Surcharge("IOF", Decimal("3.5")),),
+        origin="map",
+    )
+    dearer = replace(price, input=Decimal(9), starts_on=date(2026, 12, 1))
+
+    found = shown(replace(NEAR, price=replace(price, dated=(price, dearer))))["price"]
+
+    assert (found["input"], found["output"], found["multiplier"], found["origin"]) == ("1.2", "4.8", "0.6", "map")
+    tier = {"above": 200_000, "input": "2.4", "output": "9.6"}
+    assert found["tiers"] == [tier]
+    assert found["service_tiers"] == {"flex": {"factor": "0.5", "tiers": [tier]}}
+    assert found["hours"] == [
+        {"from": "01:30", "to": "06:00", "time_zone": "Asia/Tokyo", "weekdays": ["saturday"], "factor": "0.75"}
+    ]
+    assert found["surcharges"] == [{"name": "IOF", "percent": "3.5", "on": "price"}]
 
 
 def test_what_the_pack_promises_and_the_server_does_not_keep_is_told() -> None:
