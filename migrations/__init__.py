@@ -8,8 +8,8 @@ from typing import Literal
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import make_url
 
+from gateway.db.address import dsn, parse
 from gateway.db.storage import refuse_network
 
 Branch = Literal["ledger", "registry"]
@@ -19,9 +19,12 @@ _SYNCHRONOUS_DRIVERS = {"sqlite+aiosqlite": "sqlite"}
 
 
 def upgrade(branch: Branch, url: str) -> None:
-    """Bring the database to the newest revision; a SQLite file is made if missing, readable by its owner only."""
-    address = make_url(url)
-    if address.get_backend_name() == "sqlite" and address.database:
+    """Bring the database to the newest revision; a SQLite file is made if missing, readable by its owner only.
+
+    A PostgreSQL database is there already: its owner has made it.
+    """
+    address = parse(url)
+    if address.drivername != "postgresql" and address.database:
         _make_private(Path(address.database))
     command.upgrade(configuration(branch, url), "head")
 
@@ -36,12 +39,12 @@ def head(branch: Branch) -> str:
 
 def configuration(branch: Branch, url: str) -> Config:
     """Alembic's configuration of a branch, for `alembic.command`; there is no alembic.ini."""
-    address = make_url(url)
+    address = parse(url)
     address = address.set(drivername=_SYNCHRONOUS_DRIVERS.get(address.drivername, address.drivername))
     config = Config()
     # The values go through a format with `%`.
     config.set_main_option("script_location", str(_HERE / branch).replace("%", "%%"))
-    config.set_main_option("sqlalchemy.url", address.render_as_string(hide_password=False).replace("%", "%%"))
+    config.set_main_option("sqlalchemy.url", dsn(address).replace("%", "%%"))
     return config
 
 

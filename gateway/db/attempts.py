@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, exists, func, select, update
+from sqlalchemy import (
+    BigInteger,
+    TypeDecorator,
+    and_,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    not_,
+    select,
+    type_coerce,
+    update,
+)
 
+from gateway.db import seeking, statements
+from gateway.db.books import Books, Row
 from gateway.db.engine import transaction
-from gateway.db.tables import attempts, boots
+from gateway.db.matching import TELLING, conditions
+from gateway.db.seeking import HELD
+from gateway.db.tables import attempt_windows, attempts, boots, budget_windows, microseconds
+from gateway.errors import BadRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import datetime
+    from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy.ext.asyncio import AsyncEngine
+    from sqlalchemy import Column, ColumnElement, Select
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
     from gateway.db.boots import Owner
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +102,114 @@ class AttemptRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The attempts of one principal on one deployment, summed."""
+class HeldSum:
+    """What attempts that are not settled yet hold."""
 
-    principal: str
-    deployment: str
-    model: str
-    zone: str
-    state: str
     attempts: int
-    estimated: int
-    held_nano_usd: int
-    cost_nano_usd: int
-    fresh: int
-    cached: int
-    output: int
-    reasoning: int
+    nano_usd: int
+
+
+async def page(
+    engine: AsyncEngine,
+    start: datetime,
+    end: datetime,
+    where: Mapping[str, Sequence[str]] = {},
+    after: str | None = None,
+    limit: int = 100,
+) -> tuple[list[AttemptRow], str | None]:
+    """The attempts that began from `start` up to, not including, `end`, the newest first, and where to go on.
+
+    `where` filters as `rollups.sums` does, and also by `state`, `outcome`, `bearer`, `service_tier`, and by
+    `estimated`, `assumed` and `from_cache` as `true` or `false`. `after` is what the page before gave.
+    """
+    end, ties = _until(end, after)
+    query = select(attempts).where(*ties).order_by(attempts.c.started_at.desc(), attempts.c.id.desc())
+    async with transaction(engine) as connection:
+        found = await _matching(_Search(connection, query, start, end, where, limit + 1))
+    if len(found) <= limit:
+        return found, None
+    last = found[limit - 1]
+    return found[:limit], f"{microseconds(last.started_at)}.{last.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The newest rows of a stretch of time that match, at most so many."""
+
+    connection: AsyncConnection
+    query: Select[Any]
+    start: datetime
+    end: datetime
+    where: Mapping[str, Sequence[str]]
+    limit: int
+
+    @property
+    def spanned(self) -> Select[Any]:
+        return self.query.where(attempts.c.started_at >= self.start, attempts.c.started_at < self.end)
+
+    @property
+    def told(self) -> list[ColumnElement[bool]]:
+        return conditions(attempts, self.where, self.connection.dialect, TELLING)
+
+    async def rows(self, query: Select[Any], limit: int) -> list[AttemptRow]:
+        return [AttemptRow(**row._mapping) for row in await self.connection.execute(query.limit(limit))]
+
+
+async def _matching(search: _Search) -> list[AttemptRow]:
+    """What is frequent is found at a glance; for the rest see `seeking`."""
+    if not search.where:
+        return await search.rows(search.spanned, search.limit)
+    dialect = search.connection.dialect
+    found = await search.rows(seeking.glance(search.spanned, search.where, dialect), search.limit)
+    if len(found) == search.limit:
+        return found
+    if not seeking.is_told(search.where, dialect):
+        return await search.rows(search.spanned.where(*search.told), search.limit)
+    return await _sought(search)
+
+
+async def _sought(search: _Search) -> list[AttemptRow]:
+    """Look into the half hours that rollups name, until there are enough."""
+    places = seeking.buckets(search.start, search.end, search.where, search.connection.dialect)
+    buckets = list(await search.connection.scalars(places))
+    found: list[AttemptRow] = []
+    for first in range(0, len(buckets), seeking.AT_ONCE):
+        inside = seeking.within(buckets[first : first + seeking.AT_ONCE], search.start, search.end)
+        found += await search.rows(search.query.where(inside, *search.told), search.limit - len(found))
+        if len(found) == search.limit:
+            break
+    return found
+
+
+def _until(end: datetime, after: str | None) -> tuple[datetime, list[ColumnElement[bool]]]:
+    """Where a page begins: rows are older than that, or as old and of a lesser id."""
+    if after is None:
+        return end, []
+    moment, attempt_id = _place(after)
+    passed = and_(attempts.c.started_at == moment, attempts.c.id >= attempt_id)
+    return min(end, moment + timedelta(microseconds=1)), [not_(passed)]
+
+
+def _place(after: str) -> tuple[datetime, str]:
+    number, _, attempt_id = after.partition(".")
+    try:
+        return _EPOCH + timedelta(microseconds=int(number)), attempt_id
+    except (ValueError, OverflowError):
+        raise BadRequest("this is no place in the list: begin again without `after`", param="after") from None
+
+
+async def held(engine: AsyncEngine, start: datetime, end: datetime, where: Mapping[str, Sequence[str]] = {}) -> HeldSum:
+    """What the attempts that began between the two moments hold now."""
+    table = attempts.c
+    began = type_coerce(table.started_at, BigInteger) + 0  # what is held is few: no other index is wanted
+    query = (
+        select(func.count(), cast(func.coalesce(func.sum(table.held_nano_usd), 0), BigInteger))
+        .where(*HELD, began >= microseconds(start), began < microseconds(end))
+        .where(*conditions(attempts, where, engine.dialect))
+    )
+    async with transaction(engine) as connection:
+        count, nano_usd = (await connection.execute(query)).one()
+    return HeldSum(count, nano_usd)
 
 
 async def of_decision(engine: AsyncEngine, decision_id: str) -> list[AttemptRow]:
@@ -119,39 +231,55 @@ async def of_decisions(engine: AsyncEngine, decision_ids: Collection[str]) -> di
     return found
 
 
-async def groups(engine: AsyncEngine, since: datetime | None) -> list[Group]:
-    """Sums over all attempts that started at `since` or later."""
-    keys = [attempts.c[name] for name in ("principal", "deployment", "model", "zone", "state")]
-    lanes = [func.sum(attempts.c[name]).label(name) for name in ("fresh", "cached", "output", "reasoning")]
-    query = select(
-        *keys,
-        func.count().label("attempts"),
-        func.count().filter(attempts.c.estimated).label("estimated"),
-        # What is settled held something once; summed for nothing, it could pass what an integer holds.
-        func.sum(case((attempts.c.state == "held", attempts.c.held_nano_usd), else_=0)).label("held_nano_usd"),
-        func.coalesce(func.sum(attempts.c.cost_nano_usd), 0).label("cost_nano_usd"),
-        *lanes,
-    ).group_by(*keys)
-    if since is not None:
-        query = query.where(attempts.c.started_at >= since)
-    async with transaction(engine) as connection:
-        rows = (await connection.execute(query)).all()
-    return [Group(**row._mapping) for row in rows]
-
-
 async def recover(engine: AsyncEngine, owner: Owner, at: datetime) -> int:
-    """Settle at its estimate whatever the owner holds, unless it was heard of in the meantime; how many."""
-    still_silent = exists().where(boots.c.boot_id == owner.boot.boot_id, boots.c.heartbeat_at == owner.heartbeat_at)
-    recovery = (
-        update(attempts)
-        .where(attempts.c.owner == owner.boot.boot_id, attempts.c.state == "held", still_silent)
-        .values(
-            state="recovered",
-            cost_nano_usd=attempts.c.held_nano_usd,
-            outcome="unknown",
-            estimated=True,
-            settled_at=at,
-        )
-    )
+    """Settle at its estimate whatever the owner holds, unless it was heard of in the meantime; how many.
+
+    Nobody knows any more what it cost, so the house bears it.
+    """
+    speak = statements.of(engine.dialect)
     async with transaction(engine) as connection:
-        return (await connection.execute(recovery)).rowcount
+        if not await _claim(connection, owner):
+            return 0
+        books = Books()
+        for row, windows in await _held_by(connection, owner):
+            values: Row = {**_RECOVERED, "cost_nano_usd": row["held_nano_usd"], "settled_at": microseconds(at)}
+            books.close(row, values, windows)
+        for statement, rows in (
+            (speak.recover, books.changed),
+            (speak.move_window, books.moved),
+            (speak.roll, books.rolled),
+        ):
+            if rows:
+                await connection.exec_driver_sql(statement.text, [statement.bound(row) for row in rows])
+    return len(books.changed)
+
+
+_RECOVERED: Row = {"state": "recovered", "outcome": "unknown", "estimated": True, "bearer": "house"}
+
+
+async def _claim(connection: AsyncConnection, owner: Owner) -> bool:
+    """Lock the owner's boot, if its heart has not beaten since it was taken for dead."""
+    silent = (boots.c.boot_id == owner.boot.boot_id, boots.c.heartbeat_at == owner.heartbeat_at)
+    return bool((await connection.execute(update(boots).where(*silent).values(pid=boots.c.pid))).rowcount)
+
+
+async def _held_by(connection: AsyncConnection, owner: Owner) -> list[tuple[Row, list[str]]]:
+    """What the owner holds, locked, in the order of ids, and the windows it counts in."""
+    held = (attempts.c.owner == owner.boot.boot_id, attempts.c.state == literal_column("'held'"))
+    query = select(*map(_stored, attempts.c)).where(*held).order_by(attempts.c.id).with_for_update()
+    rows: list[Row] = [dict(row) for row in (await connection.execute(query)).mappings()]
+    links = select(attempt_windows).join(attempts, attempts.c.id == attempt_windows.c.attempt_id).where(*held)
+    windows: dict[str, list[str]] = {}
+    for link in await connection.execute(links):
+        windows.setdefault(link.attempt_id, []).append(link.window_id)
+    names = sorted({name for members in windows.values() for name in members})
+    locking = select(budget_windows.c.id).where(budget_windows.c.id == bindparam("b_id")).with_for_update()
+    for name in names:
+        await connection.execute(locking, {"b_id": name})
+    return [(row, windows.get(str(row["id"]), [])) for row in rows]
+
+
+def _stored(column: Column[Any]) -> ColumnElement[Any]:
+    """The column as it is stored, not as it is read."""
+    kind = column.type
+    return type_coerce(column, kind.impl_instance).label(column.name) if isinstance(kind, TypeDecorator) else column

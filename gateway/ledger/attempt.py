@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import monotonic
@@ -14,8 +14,9 @@ from anyio import CancelScope
 
 from gateway.catalog.deployments import is_model_name
 from gateway.errors import LabelExceedsClearance, Unavailable, UpstreamError, UpstreamRateLimited, UpstreamRefused
+from gateway.ledger.elsewhere import Weighed
 from gateway.ledger.entries import Hold, Outcome, Settlement
-from gateway.ledger.price import nano_usd
+from gateway.ledger.price import Charge, UnpricedLaneError, charge
 from gateway.ledger.writer import NotHeldError, Writer
 from gateway.wire.lanes import Usage
 
@@ -71,6 +72,12 @@ class Attempt:
     first_byte_ms: int | None = None
     answered_model: str | None = None
     """The model that says to have answered, where it is not the one that was asked."""
+    service_tier: str | None = None
+    """What the upstream says it was served under."""
+    from_cache: bool = False
+    weigh: Callable[[], Weighed] = Weighed
+    """Holds the attempt against what else could have been."""
+    _saved_nano_usd: int = 0
     started: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -97,44 +104,70 @@ class Attempt:
         """Note that nothing left the house."""
         self.usage, self.outcome, self.error_code = _NOTHING, outcome, error_code
 
+    def given_again(self, saved_nano_usd: int, model: str | None) -> None:
+        """Note that the answer came out of the response cache."""
+        self.from_cache, self.usage, self.answered_model = True, _NOTHING, model
+        self._saved_nano_usd = saved_nano_usd
+
     @property
     def charged(self) -> Usage:
         """The usage that would be settled now; a count that cannot be one is as good as none."""
-        return self.usage if self.usage is not None and _is_plausible(self.usage) else self.hold.estimate
+        return self._charged()[0]
 
     @property
     def cost_nano_usd(self) -> int:
         """What the attempt would cost if it were settled now."""
-        deployment = self.hold.deployment
-        other = deployment.replies.price if self.answered_model is not None else None
-        return nano_usd(self.charged, other or deployment.price)
+        return self._charged()[1].nano_usd
 
     def settlement(self) -> Settlement:
         """The attempt as it stands, to be written; one that nobody gave an outcome has failed within Soleira."""
-        total_ms = self._elapsed_ms()
+        total_ms, outcome = self._elapsed_ms(), self.outcome or "failed"
+        usage, charge = self._charged()
+        weighed = self.weigh()
         return Settlement(
             attempt_id=self.hold.id,
-            usage=self.charged,
-            cost_nano_usd=self.cost_nano_usd,
-            outcome=self.outcome or "failed",
+            usage=usage,
+            cost_nano_usd=charge.nano_usd,
+            outcome=outcome,
             error_code=self.error_code if self.outcome else "internal_error",
             first_byte_ms=self.first_byte_ms,
             total_ms=total_ms,
             settled_at=self.hold.started_at + timedelta(milliseconds=total_ms),
             bytes_out=self.bytes_out,
             answered_model=self.answered_model,
+            surcharge_nano_usd=charge.surcharge_nano_usd,
+            saved_nano_usd=self._saved_nano_usd if self.from_cache else charge.saved_nano_usd,
+            privacy_nano_usd=weighed.privacy_nano_usd,
+            routing_nano_usd=weighed.routing_nano_usd,
+            elsewhere=weighed.elsewhere,
+            service_tier=self.service_tier,
+            assumed=charge.assumed,
+            from_cache=self.from_cache,
+            bearer="house" if outcome in _OF_THE_HOUSE else "principal",
         )
+
+    def _charged(self) -> tuple[Usage, Charge]:
+        """The usage with its cost; what cannot be priced costs what was held."""
+        deployment, at = self.hold.deployment, self.hold.started_at
+        other = deployment.replies.price if self.answered_model is not None else None
+        price = other or deployment.price
+        if self.usage is not None and _is_plausible(self.usage):
+            with suppress(UnpricedLaneError):
+                return self.usage, charge(self.usage, price, at, self.service_tier)
+        return self.hold.estimate, charge(self.hold.estimate, price, at, self.service_tier)
 
     def _elapsed_ms(self) -> int:
         return round((self.clock() - self.started) * 1000)
 
 
+_OF_THE_HOUSE = frozenset({"failed", "unknown"})
+"""Ends that the caller has not brought about and has no answer from."""
 _REFUSALS = (LabelExceedsClearance, UpstreamRateLimited, UpstreamRefused)
 
 
 def _is_plausible(usage: Usage) -> bool:
-    lanes = (usage.fresh, usage.cached, usage.output, usage.reasoning)
-    return min(lanes) >= 0 and max(lanes) <= _MOST_TOKENS
+    counts = usage.lanes.values()
+    return min(counts) >= 0 and max(counts) <= _MOST_TOKENS
 
 
 async def _settle(writer: Writer, record: Attempt) -> None:

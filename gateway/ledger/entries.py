@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from gateway.ledger.price import nano_usd
+from gateway.ledger.price import most_nano_usd
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -78,7 +78,7 @@ class Hold:
 
     @property
     def nano_usd(self) -> int:
-        return nano_usd(self.estimate, self.deployment.price)
+        return most_nano_usd(self.estimate, self.deployment.price.at(self.started_at))
 
 
 @dataclass(frozen=True, slots=True)

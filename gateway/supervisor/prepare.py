@@ -76,10 +76,14 @@ def _copy_pack(target: Path) -> None:
 
 def _migrate(settings: Settings) -> None:
     # In a process of its own: what migrations import would stay in this one for as long as the house runs.
-    urls = (settings.ledger_url, settings.registry_url)
-    command = (sys.executable, "-P", "-m", "gateway.supervisor.migrate", *urls)
-    if subprocess.run(command, env=child_environment(), check=False).returncode:
-        raise MigrationError(f"the databases in {settings.data} could not be opened or updated: the reason is above")
+    # It reads the server's address, which may hold a password, from its environment: arguments are everybody's to see.
+    command = (sys.executable, "-P", "-m", "gateway.supervisor.migrate", str(settings.data))
+    environment = {**child_environment(), **settings.database_environment}
+    if subprocess.run(command, env=environment, check=False).returncode:
+        raise MigrationError(
+            f"the databases in {settings.data}, or the server that SOLEIRA_DATABASE_URL names, could not be opened or "
+            "updated: the reason is above"
+        )
 
 
 def _write_private(path: Path, content: bytes) -> None:

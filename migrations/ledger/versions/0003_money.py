@@ -74,7 +74,7 @@ def _create_tables() -> None:
             sa.Column(name, sa.BigInteger, nullable=False, server_default="0")
             for name in ("spent_nano_usd", "held_nano_usd", "spent_tokens", "held_tokens")
         ),
-        sa.CheckConstraint("held_nano_usd >= 0 AND held_tokens >= 0", name="ck_budget_windows_held_not_negative"),
+        sa.CheckConstraint("held_nano_usd >= 0 AND held_tokens >= 0", name=op.f("ck_budget_windows_held_not_negative")),
         sa.PrimaryKeyConstraint("id", name="pk_budget_windows"),
     )
     op.create_index("ix_budget_windows_ends_at", "budget_windows", ["ends_at"])
@@ -107,7 +107,7 @@ def _create_tables() -> None:
         sa.Column("ends_at", sa.BigInteger, nullable=False),
         sa.Column("milliwatt_hours", sa.BigInteger, nullable=False),
         sa.Column("source", sa.Text, nullable=False),
-        sa.CheckConstraint("milliwatt_hours >= 0", name="ck_meter_readings_not_negative"),
+        sa.CheckConstraint("milliwatt_hours >= 0", name=op.f("ck_meter_readings_not_negative")),
         sa.PrimaryKeyConstraint("machine", "starts_at", name="pk_meter_readings"),
     )
 

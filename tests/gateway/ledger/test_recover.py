@@ -19,9 +19,8 @@ from gateway.db.engine import open_engine
 from gateway.ledger.owners import process_start, this_process
 from gateway.ledger.recover import keep_recovering, recover
 from gateway.ledger.spend import spend
-from gateway.ledger.writer import open_writer
 from gateway.wire.lanes import Usage
-from tests.gateway.ledger.samples import NOON, a_hold, a_settlement, execute, rows, url_of
+from tests.gateway.ledger.samples import NOON, a_hold, a_settlement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,20 +29,20 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from gateway.db.boots import Boot
+    from tests.db.stores import Store
 
 HELD = 10_500_000
 ME = this_process("me", NOON)
 HOLDER = """
 import asyncio, sys
 from datetime import UTC, datetime
-from pathlib import Path
 from gateway.ledger.attempt import attempt
 from gateway.ledger.owners import this_process
 from gateway.ledger.writer import open_writer
 from tests.gateway.ledger.samples import a_hold
 
 async def main():
-    async with open_writer(Path(sys.argv[1]), this_process("holder", datetime.now(UTC))) as writer:
+    async with open_writer(sys.argv[1], this_process("holder", datetime.now(UTC))) as writer:
         async with attempt(writer, a_hold()):
             print("held", flush=True)
             await asyncio.sleep(60)
@@ -53,9 +52,9 @@ asyncio.run(main())
 
 
 @pytest.fixture
-def holder(ledger: Path) -> Iterator[subprocess.Popen[str]]:
+def holder(store: Store) -> Iterator[subprocess.Popen[str]]:
     """A process in the middle of an attempt."""
-    command = [sys.executable, "-c", HOLDER, str(ledger)]
+    command = [sys.executable, "-c", HOLDER, store.url]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
@@ -69,71 +68,71 @@ def end(process: subprocess.Popen[str]) -> None:
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
 
-async def held_by(ledger: Path, boot: Boot, attempt_id: str = "att-1") -> None:
-    async with open_writer(ledger, boot) as writer:
+async def held_by(store: Store, boot: Boot, attempt_id: str = "att-1") -> None:
+    async with store.writer(boot) as writer:
         await writer.hold(a_hold(attempt_id))
 
 
 async def test_a_process_killed_in_the_middle_is_settled_at_its_estimate(
-    ledger: Path, engine: AsyncEngine, holder: subprocess.Popen[str]
+    store: Store, opened: AsyncEngine, holder: subprocess.Popen[str]
 ) -> None:
     late = datetime.now(UTC) + timedelta(hours=1)
-    while_it_lives = await recover(engine, ME, late)
+    while_it_lives = await recover(opened, ME, late)
     end(holder)
 
-    recovered = await recover(engine, ME)
+    recovered = await recover(opened, ME)
 
-    again = await recover(engine, ME)
-    [row] = rows(ledger)
+    again = await recover(opened, ME)
+    row = store.row()
     assert (while_it_lives, recovered, again) == (0, 1, 0)
     assert (row["state"], row["outcome"], row["estimated"]) == ("recovered", "unknown", 1)
-    assert row["cost_nano_usd"] == HELD == (await spend(engine)).total_nano_usd
+    assert row["cost_nano_usd"] == HELD == (await spend(opened)).total_nano_usd
 
 
-async def test_a_process_never_recovers_what_it_holds_itself(ledger: Path, engine: AsyncEngine) -> None:
+async def test_a_process_never_recovers_what_it_holds_itself(store: Store, opened: AsyncEngine) -> None:
     me = replace(ME, process_started_at="")  # so that its heart, silent for a day, would decide
-    await held_by(ledger, me)
+    await held_by(store, me)
 
-    assert await recover(engine, me, NOON + timedelta(days=1)) == 0
-    assert rows(ledger)[0]["state"] == "held"
+    assert await recover(opened, me, NOON + timedelta(days=1)) == 0
+    assert store.rows()[0]["state"] == "held"
 
 
-async def test_a_number_that_another_process_took_over_is_no_sign_of_life(ledger: Path, engine: AsyncEngine) -> None:
-    await held_by(ledger, replace(ME, boot_id="earlier", process_started_at="another-kernel/1"))
+async def test_a_number_that_another_process_took_over_is_no_sign_of_life(store: Store, opened: AsyncEngine) -> None:
+    await held_by(store, replace(ME, boot_id="earlier", process_started_at="another-kernel/1"))
 
-    assert await recover(engine, ME, NOON) == 1
+    assert await recover(opened, ME, NOON) == 1
 
 
 @pytest.mark.parametrize(("silence", "recovered"), [(timedelta(seconds=30), 0), (timedelta(seconds=31), 1)])
 async def test_an_owner_elsewhere_is_dead_when_its_heart_was_silent_too_long(
-    ledger: Path, engine: AsyncEngine, silence: timedelta, recovered: int
+    store: Store, opened: AsyncEngine, silence: timedelta, recovered: int
 ) -> None:
-    await held_by(ledger, replace(ME, boot_id="other", host="another house"))
+    await held_by(store, replace(ME, boot_id="other", host="another house"))
 
-    assert await recover(engine, ME, NOON + silence) == recovered
-
-
-async def test_where_the_system_does_not_tell_the_start_the_heart_decides(ledger: Path, engine: AsyncEngine) -> None:
-    await held_by(ledger, replace(ME, boot_id="other", process_started_at=""))
-
-    assert await recover(engine, ME, NOON + timedelta(seconds=30)) == 0
-    assert await recover(engine, ME, NOON + timedelta(seconds=31)) == 1
+    assert await recover(opened, ME, NOON + silence) == recovered
 
 
-async def test_settled_attempts_of_the_dead_keep_their_cost(ledger: Path, engine: AsyncEngine) -> None:
+async def test_where_the_system_does_not_tell_the_start_the_heart_decides(store: Store, opened: AsyncEngine) -> None:
+    await held_by(store, replace(ME, boot_id="other", process_started_at=""))
+
+    assert await recover(opened, ME, NOON + timedelta(seconds=30)) == 0
+    assert await recover(opened, ME, NOON + timedelta(seconds=31)) == 1
+
+
+async def test_settled_attempts_of_the_dead_keep_their_cost(store: Store, opened: AsyncEngine) -> None:
     hold = a_hold()
-    async with open_writer(ledger, replace(ME, boot_id="other", host="another house")) as writer:
+    async with store.writer(replace(ME, boot_id="other", host="another house")) as writer:
         await writer.hold(hold)
         await writer.settle(a_settlement(hold, Usage(fresh=1)))
 
-    assert await recover(engine, ME, NOON + timedelta(days=1)) == 0
-    assert rows(ledger)[0]["cost_nano_usd"] == 3_000
+    assert await recover(opened, ME, NOON + timedelta(days=1)) == 0
+    assert store.rows()[0]["cost_nano_usd"] == 3_000
 
 
-async def test_many_recoverers_settle_each_attempt_once(ledger: Path) -> None:
-    async with open_writer(ledger, replace(ME, boot_id="other", host="another house")) as writer:
+async def test_many_recoverers_settle_each_attempt_once(store: Store) -> None:
+    async with store.writer(replace(ME, boot_id="other", host="another house")) as writer:
         await asyncio.gather(*(writer.hold(a_hold(f"att-{number}")) for number in range(20)))
-    engines = [open_engine(url_of(ledger)) for _ in range(6)]
+    engines = [open_engine(store.url) for _ in range(6)]
 
     counts = await asyncio.gather(*(recover(engine, ME, NOON + timedelta(days=1)) for engine in engines))
 
@@ -144,33 +143,33 @@ async def test_many_recoverers_settle_each_attempt_once(ledger: Path) -> None:
     assert (total.total_nano_usd, total.attempts, total.held) == (20 * HELD, 20, 0)
 
 
-async def test_an_owner_that_is_heard_of_at_the_last_moment_is_spared(ledger: Path, engine: AsyncEngine) -> None:
-    await held_by(ledger, replace(ME, boot_id="other", host="another house"))
-    [thought_dead] = await boots.owners(engine)
-    execute(ledger, "UPDATE boots SET heartbeat_at = heartbeat_at + 1")
+async def test_an_owner_that_is_heard_of_at_the_last_moment_is_spared(store: Store, opened: AsyncEngine) -> None:
+    await held_by(store, replace(ME, boot_id="other", host="another house"))
+    [thought_dead] = await boots.owners(opened)
+    store.execute("UPDATE boots SET heartbeat_at = heartbeat_at + 1")
 
-    assert await attempts.recover(engine, thought_dead, NOON) == 0
-    assert rows(ledger)[0]["state"] == "held"
+    assert await attempts.recover(opened, thought_dead, NOON) == 0
+    assert store.rows()[0]["state"] == "held"
 
 
 async def test_an_owner_taken_for_dead_puts_the_true_cost_in_place_of_the_estimate(
-    ledger: Path, engine: AsyncEngine
+    store: Store, opened: AsyncEngine
 ) -> None:
     hold = a_hold()
-    async with open_writer(ledger, replace(ME, boot_id="sleeper", host="another house")) as sleeper:
+    async with store.writer(replace(ME, boot_id="sleeper", host="another house")) as sleeper:
         await sleeper.hold(hold)
-        assert await recover(engine, ME, NOON + timedelta(days=1)) == 1
+        assert await recover(opened, ME, NOON + timedelta(days=1)) == 1
 
         await sleeper.settle(a_settlement(hold, Usage(fresh=1)))
 
-    [row] = rows(ledger)
+    row = store.row()
     assert (row["state"], row["cost_nano_usd"], row["outcome"]) == ("settled", 3_000, "ok")
 
 
-async def test_recovery_goes_on_when_the_ledger_cannot_be_read(ledger: Path, engine: AsyncEngine) -> None:
-    execute(ledger, "ALTER TABLE attempts RENAME TO hidden")
+async def test_recovery_goes_on_when_the_ledger_cannot_be_read(store: Store, opened: AsyncEngine) -> None:
+    store.execute("ALTER TABLE attempts RENAME TO hidden")
 
-    recovering = asyncio.create_task(keep_recovering(engine, ME))
+    recovering = asyncio.create_task(keep_recovering(opened, ME))
     await asyncio.wait([recovering], timeout=0.3)
 
     assert not recovering.done()

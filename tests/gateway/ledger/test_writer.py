@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -14,86 +13,87 @@ import pytest
 from gateway.db.decisions import DecisionRecord
 from gateway.errors import Unavailable
 from gateway.ledger.entries import Account
-from gateway.ledger.writer import NotHeldError, open_writer
+from gateway.ledger.writer import NotHeldError
 from gateway.wire.lanes import Usage
-from tests.gateway.ledger.samples import BOOT, NOON, a_hold, a_settlement, execute, rows
+from policies.labels import Label
+from tests.gateway.ledger.samples import BOOT, NOON, a_hold, a_settlement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+
+    from tests.db.stores import Store
 
 HIDE = "ALTER TABLE attempts RENAME TO hidden"
 SHOW = "ALTER TABLE hidden RENAME TO attempts"
 
 
-async def test_a_hold_is_in_the_file_when_it_returns(ledger: Path) -> None:
-    async with open_writer(ledger, BOOT) as writer:
+async def test_a_hold_is_in_the_file_when_it_returns(store: Store) -> None:
+    async with store.writer() as writer:
         await writer.hold(a_hold())
 
-        [row] = rows(ledger)
+        row = store.row()
 
     assert (row["state"], row["held_nano_usd"], row["cost_nano_usd"]) == ("held", 10_500_000, None)
     assert (row["owner"], row["zone"], row["currency"], row["estimated"]) == ("boot-1", "hosted", "USD", 1)
 
 
-async def test_a_settlement_replaces_the_estimate(ledger: Path) -> None:
+async def test_a_settlement_replaces_the_estimate(store: Store) -> None:
     hold = a_hold()
-    async with open_writer(ledger, BOOT) as writer:
+    async with store.writer() as writer:
         await writer.hold(hold)
         await writer.settle(a_settlement(hold, Usage(fresh=10, cached=20, output=5, reasoning=7)))
 
-    [row] = rows(ledger)
+    row = store.row()
     assert (row["state"], row["outcome"], row["estimated"]) == ("settled", "ok", 0)
     assert (row["fresh"], row["cached"], row["output"], row["reasoning"]) == (10, 20, 5, 7)
     assert row["cost_nano_usd"] == 10 * 3_000 + 20 * 300 + 12 * 15_000
     assert (row["first_byte_ms"], row["total_ms"], row["bytes_out"]) == (12, 345, 678)
 
 
-async def test_two_hundred_at_once_are_all_written(ledger: Path) -> None:
+async def test_two_hundred_at_once_are_all_written(store: Store) -> None:
     holds = [a_hold(f"att-{number:03}") for number in range(200)]
-    async with open_writer(ledger, BOOT) as writer:
+    async with store.writer() as writer:
         await asyncio.gather(*map(writer.hold, holds))
         await asyncio.gather(*(writer.settle(a_settlement(hold, Usage(fresh=1))) for hold in holds))
 
-    written = rows(ledger)
+    written = store.rows()
     assert [row["id"] for row in written] == [hold.id for hold in holds]
     assert {(row["state"], row["cost_nano_usd"]) for row in written} == {("settled", 3_000)}
 
 
-async def test_a_second_settlement_is_refused_and_changes_nothing(ledger: Path) -> None:
+async def test_a_second_settlement_is_refused_and_changes_nothing(store: Store) -> None:
     hold = a_hold()
-    async with open_writer(ledger, BOOT) as writer:
+    async with store.writer() as writer:
         await writer.hold(hold)
         await writer.settle(a_settlement(hold, Usage(fresh=1)))
 
         with pytest.raises(NotHeldError, match="att-1"):
             await writer.settle(a_settlement(hold, Usage(fresh=999)))
 
-    assert rows(ledger)[0]["cost_nano_usd"] == 3_000
+    assert store.rows()[0]["cost_nano_usd"] == 3_000
 
 
-async def test_a_process_cannot_settle_what_another_one_holds(ledger: Path) -> None:
+async def test_a_process_cannot_settle_what_another_one_holds(store: Store) -> None:
     hold = a_hold()
-    async with open_writer(ledger, BOOT) as owner, open_writer(ledger, replace(BOOT, boot_id="boot-2")) as stranger:
+    async with store.writer() as owner, store.writer(replace(BOOT, boot_id="boot-2")) as stranger:
         await owner.hold(hold)
 
         with pytest.raises(NotHeldError):
             await stranger.settle(a_settlement(hold))
 
-        assert rows(ledger)[0]["state"] == "held"
+        assert store.rows()[0]["state"] == "held"
 
 
 @pytest.mark.parametrize(
     "bad",
     [
         a_hold("att-1"),
-        replace(a_hold("att-2"), account=Account("\ud83d")),
         replace(a_hold("att-2"), ordinal=2**64),
     ],
-    ids=["known id", "lone surrogate", "too large"],
+    ids=["known id", "too large"],
 )
-async def test_an_entry_that_cannot_be_kept_fails_alone(ledger: Path, bad: object) -> None:
-    async with open_writer(ledger, BOOT) as writer:
+async def test_an_entry_that_cannot_be_kept_fails_alone(store: Store, bad: object) -> None:
+    async with store.writer() as writer:
         await writer.hold(a_hold("att-1"))
         before, refused, after = await asyncio.gather(
             writer.hold(a_hold("att-3")),
@@ -104,68 +104,85 @@ async def test_an_entry_that_cannot_be_kept_fails_alone(ledger: Path, bad: objec
 
     assert (before, after) == (None, None)
     assert isinstance(refused, Exception)
-    assert [row["id"] for row in rows(ledger)] == ["att-1", "att-3", "att-4"]
+    assert [row["id"] for row in store.rows()] == ["att-1", "att-3", "att-4"]
 
 
-async def test_a_hold_that_cannot_be_written_is_told_and_the_next_one_works(ledger: Path) -> None:
-    async with open_writer(ledger, BOOT) as writer:
-        execute(ledger, HIDE)
+@pytest.mark.parametrize("unkept", ["a\x00b", "a\ud83db"], ids=["NUL", "lone surrogate"])
+async def test_texts_that_no_database_takes_are_kept_with_a_mark_in_their_place(store: Store, unkept: str) -> None:
+    hold = replace(a_hold(), account=Account(unkept, tag=unkept, collections=(unkept,), label=unkept))
+    settlement = replace(a_settlement(hold), answered_model=unkept, elsewhere={unkept: 1}, service_tier=unkept)
+    async with store.writer() as writer:
+        await writer.hold(hold)
+        await writer.settle(settlement)
+        await writer.mark(unkept, Label.parse("private"))
+
+    row = store.row()
+    assert (row["principal"], row["tag"], row["answered_model"], row["service_tier"]) == ("a\ufffdb",) * 4
+    assert row["cost_nano_usd"] == settlement.cost_nano_usd
+    assert store.row("SELECT principal, cost_nano_usd FROM rollups") == {
+        "principal": "a\ufffdb",
+        "cost_nano_usd": settlement.cost_nano_usd,
+    }
+    assert store.row("SELECT digest FROM marks") == {"digest": "a\ufffdb"}
+
+
+async def test_a_hold_that_cannot_be_written_is_told_and_the_next_one_works(store: Store) -> None:
+    async with store.writer() as writer:
+        store.execute(HIDE)
         with pytest.raises(Unavailable) as told:
             await writer.hold(a_hold("att-1"))
-        execute(ledger, SHOW)
+        store.execute(SHOW)
         await writer.hold(a_hold("att-2"))
 
     assert told.value.retry_after is not None
-    assert str(ledger) not in str(told.value)
-    assert [row["id"] for row in rows(ledger)] == ["att-2"]
+    assert store.url not in str(told.value)
+    assert [row["id"] for row in store.rows()] == ["att-2"]
 
 
-async def test_a_ledger_that_is_busy_for_a_moment_is_waited_for(ledger: Path) -> None:
-    async with open_writer(ledger, BOOT) as writer:
-        with closing(sqlite3.connect(ledger, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
+async def test_a_ledger_that_is_busy_for_a_moment_is_waited_for(store: Store) -> None:
+    async with store.writer() as writer:
+        async with store.locked():
             holding = asyncio.create_task(writer.hold(a_hold()))
             await asyncio.wait([holding], timeout=0.1)
             waits = not holding.done()
-            other.execute("COMMIT")
         await holding
 
     assert waits
-    assert [row["id"] for row in rows(ledger)] == ["att-1"]
+    assert [row["id"] for row in store.rows()] == ["att-1"]
 
 
-async def test_a_settlement_that_cannot_be_written_is_written_once_with_the_next_batch(ledger: Path) -> None:
+async def test_a_settlement_that_cannot_be_written_is_written_once_with_the_next_batch(store: Store) -> None:
     hold = a_hold()
-    async with open_writer(ledger, BOOT) as writer:
+    async with store.writer() as writer:
         await writer.hold(hold)
-        execute(ledger, HIDE)
+        store.execute(HIDE)
         with pytest.raises(Unavailable):
             await writer.settle(a_settlement(hold, Usage(fresh=2)))
-        execute(ledger, SHOW)
+        store.execute(SHOW)
         await writer.hold(a_hold("att-2"))
 
-        settled, _ = rows(ledger)
+        settled, _ = store.rows()
 
         with pytest.raises(NotHeldError):
             await writer.settle(a_settlement(hold, Usage(fresh=3)))
     assert (settled["state"], settled["cost_nano_usd"]) == ("settled", 6_000)
 
 
-async def test_an_owed_settlement_is_written_without_further_traffic(ledger: Path) -> None:
+async def test_an_owed_settlement_is_written_without_further_traffic(store: Store) -> None:
     hold = a_hold()
-    async with open_writer(ledger, BOOT, heartbeat_seconds=0.02) as writer:
+    async with store.writer(heartbeat_seconds=0.02) as writer:
         await writer.hold(hold)
-        execute(ledger, HIDE)
+        store.execute(HIDE)
         with suppress(Unavailable):
             await writer.settle(a_settlement(hold))
-        execute(ledger, SHOW)
+        store.execute(SHOW)
 
-        await _until(lambda: rows(ledger)[0]["state"] == "settled")
+        await _until(lambda: store.rows()[0]["state"] == "settled")
 
 
-async def test_a_cancelled_caller_does_not_take_its_settlement_back(ledger: Path) -> None:
+async def test_a_cancelled_caller_does_not_take_its_settlement_back(store: Store) -> None:
     hold = a_hold()
-    async with open_writer(ledger, BOOT) as writer:
+    async with store.writer() as writer:
         await writer.hold(hold)
         waiting = asyncio.create_task(writer.settle(a_settlement(hold)))
         await asyncio.sleep(0)
@@ -173,38 +190,38 @@ async def test_a_cancelled_caller_does_not_take_its_settlement_back(ledger: Path
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
-    assert rows(ledger)[0]["state"] == "settled"
+    assert store.rows()[0]["state"] == "settled"
 
 
-async def test_closing_writes_what_was_taken(ledger: Path) -> None:
-    async with open_writer(ledger, BOOT) as writer:
+async def test_closing_writes_what_was_taken(store: Store) -> None:
+    async with store.writer() as writer:
         waiting = [asyncio.create_task(writer.hold(a_hold(f"att-{number}"))) for number in range(1500)]
         await asyncio.sleep(0)
 
     await asyncio.gather(*waiting)
-    assert len(rows(ledger)) == 1500
+    assert len(store.rows()) == 1500
 
 
-async def test_a_closed_writer_takes_nothing(ledger: Path) -> None:
-    async with open_writer(ledger, BOOT) as writer:
+async def test_a_closed_writer_takes_nothing(store: Store) -> None:
+    async with store.writer() as writer:
         pass
 
     with pytest.raises(Unavailable):
         await writer.hold(a_hold())
 
 
-async def test_a_process_that_holds_something_keeps_its_heart_beating(ledger: Path) -> None:
-    async with open_writer(ledger, BOOT, heartbeat_seconds=0.02) as writer:
+async def test_a_process_that_holds_something_keeps_its_heart_beating(store: Store) -> None:
+    async with store.writer(heartbeat_seconds=0.02) as writer:
         await writer.hold(a_hold())
 
-        first = _beat(ledger)
-        await _until(lambda: _beat(ledger) > first)
-        second = _beat(ledger)
-        await _until(lambda: _beat(ledger) > second)
+        first = _beat(store)
+        await _until(lambda: _beat(store) > first)
+        second = _beat(store)
+        await _until(lambda: _beat(store) > second)
 
 
-def _beat(ledger: Path) -> int:
-    [boot] = rows(ledger, "SELECT heartbeat_at FROM boots")
+def _beat(store: Store) -> int:
+    boot = store.row("SELECT heartbeat_at FROM boots")
     return int(boot["heartbeat_at"])
 
 
@@ -216,18 +233,18 @@ async def _until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_an_idle_process_leaves_the_disk_alone(ledger: Path) -> None:
+async def test_an_idle_process_leaves_the_disk_alone(store: Store) -> None:
     hold = a_hold()
-    async with open_writer(ledger, BOOT, heartbeat_seconds=0.01) as writer:
+    async with store.writer(heartbeat_seconds=0.01) as writer:
         await writer.hold(hold)
         await writer.settle(a_settlement(hold))
-        written = ledger.with_name("ledger.db-wal").stat()
+        written = store.touched()
         await asyncio.sleep(0.2)
 
-        assert ledger.with_name("ledger.db-wal").stat().st_mtime_ns == written.st_mtime_ns
+        assert store.touched() == written
 
 
-async def test_a_decision_is_entered_and_brought_up_to_date(ledger: Path) -> None:
+async def test_a_decision_is_entered_and_brought_up_to_date(store: Store) -> None:
     decided = DecisionRecord(
         id="dec-1",
         at=NOON,
@@ -243,9 +260,9 @@ async def test_a_decision_is_entered_and_brought_up_to_date(ledger: Path) -> Non
         policy_version="abc",
         stream=True,
     )
-    async with open_writer(ledger, BOOT) as writer:
+    async with store.writer() as writer:
         await writer.record(decided)
         await writer.record(replace(decided, status=200, zone="device", deployment="quotes"))
 
-    [row] = rows(ledger, "SELECT * FROM decisions")
+    row = store.row("SELECT * FROM decisions")
     assert (row["status"], row["zone"], row["zones"]) == (200, "device", '["device", "lan"]')
