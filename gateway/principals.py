@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncEngine
 
+    from gateway.db.keys import KeyRow, Role
+    from policies.budgets import Budget, RateLimit
+
 _KEPT_SECONDS = 5.0
 _KEPT_KEYS = 10_000
 
@@ -30,6 +33,13 @@ class Principal:
     default_label: Label | None = None
     collections: frozenset[str] = frozenset()
     is_admin: bool = False
+    person: str = ""
+    """Whose key it is; empty: the key's own name stands for the person."""
+    role: Role = "caller"
+    """A reader sees figures and calls nothing."""
+    budgets: tuple[Budget, ...] = ()
+    """The key's own, beside the pack's."""
+    limits: tuple[RateLimit, ...] = ()
 
 
 ADMIN = Principal("admin", clearance=Sensitivity(Level.SECRET), is_admin=True)
@@ -68,14 +78,22 @@ class Principals:
         if row is None:
             self._kept.pop(digest, None)
             raise Unauthenticated("this API key is unknown or was revoked: 'soleira keys list' shows the valid ones")
-        principal = Principal(
-            name=row.name,
-            groups=frozenset(row.groups),
-            clearance=row.clearance,
-            default_label=row.default_label,
-            collections=frozenset(row.collections),
-        )
+        principal = _principal(row)
         if len(self._kept) >= _KEPT_KEYS:
             self._kept.clear()
         self._kept[digest] = (self._clock() + _KEPT_SECONDS, principal)
         return principal
+
+
+def _principal(row: KeyRow) -> Principal:
+    return Principal(
+        name=row.name,
+        groups=frozenset(row.groups),
+        clearance=row.clearance,
+        default_label=row.default_label,
+        collections=frozenset(row.collections),
+        person=row.person or "",
+        role=row.role,
+        budgets=row.budgets,
+        limits=row.limits,
+    )

@@ -8,28 +8,33 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from policies import checks
+from policies import checks, pricing
+from policies.budgets_file import BudgetsFile, budget_problems, budgets_of, subject_problems
 from policies.conditions import compiled
 from policies.faults import problems_of
 from policies.labels import Label
-from policies.machines import BreakEvenFile
+from policies.machines import BreakEvenFile, currency_problems
 from policies.pack import CollectionSpec, Pack, PackTest, Rule
 from policies.prices import PricesFile
+from policies.pricing import Priced
 from policies.problems import PackError, Problem
-from policies.schema import CollectionsFile, DeploymentsFile, DeploymentSpec, RouteEntry, RulesFile, RulesTestFile
+from policies.schema import CollectionsFile, DeploymentsFile, RouteEntry, RulesFile, RulesTestFile
 from policies.source import Source, read_source
 from policies.zones import Zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import date
+    from decimal import Decimal
     from pathlib import Path
 
+    from policies.budgets import Rates
     from policies.schema import RuleEntry
 
 __all__ = ["FILES", "CollectionSpec", "Pack", "PackError", "Problem", "load_pack"]
 
 REQUIRED = ("rules.yaml", "deployments.yaml")
-FILES = (*REQUIRED, "rules_test.yaml", "collections.yaml", "prices.yaml", "break_even.yaml")
+FILES = (*REQUIRED, "rules_test.yaml", "collections.yaml", "prices.yaml", "break_even.yaml", "budgets.yaml")
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -44,8 +49,8 @@ def load_pack(folder: Path, models: Path | None = None) -> Pack:
     problems += [*_within_files(files), *_between_files(files)]
     if files.deployments is not None and models is not None:
         problems += checks.weights_problems(files.deployments.source, files.deployments.value, models)
-    specs = _specs(files, problems)
-    if problems or not (files.rules and files.deployments and files.collections and files.tests):
+    priced = _priced(files, problems)
+    if problems or not (files.rules and files.deployments and files.collections and files.tests and files.budgets):
         raise PackError(sorted(problems, key=_position))
     rules, zones = files.rules.value, _zones(files.rules.value)
     return Pack(
@@ -56,13 +61,18 @@ def load_pack(folder: Path, models: Path | None = None) -> Pack:
         zones=zones,
         detectors=dict[str, Label](rules.detectors.items()),
         rules=_rules(files.rules),
-        deployments=specs,
+        deployments=tuple(each.spec for each in priced),
+        priced={each.spec.name: each for each in priced},
         collections=_collections(files.collections.value),
+        machines=files.machines.value.machines if files.machines else {},
         loopback_zone=next(zone for zone in zones.values() if checks.on_this_machine(zone.addresses)),
         max_output=rules.max_output,
         keep_alive=rules.keep_alive,
         tests=_tests(files.tests),
         warnings=tuple(checks.pack_warnings(rules, files.deployments.value, len(files.tests.value.root))),
+        budgets=budgets_of(files.budgets.value, _rates(files)),
+        exchange_rates=files.prices.value.exchange_rates if files.prices else (),
+        surcharges=files.prices.value.surcharges if files.prices else (),
     )
 
 
@@ -86,6 +96,7 @@ class _Files:
         self.collections = self._read("collections.yaml", CollectionsFile)
         self.prices = self._read("prices.yaml", PricesFile)
         self.machines = self._read("break_even.yaml", BreakEvenFile)
+        self.budgets = self._read("budgets.yaml", BudgetsFile)
 
     def _read(self, name: str, schema: type[_M], empty: object = None) -> _Read[_M] | None:
         if name not in self._contents and name in REQUIRED:
@@ -127,7 +138,9 @@ def _within_files(files: _Files) -> Iterator[Problem]:
     if files.deployments is not None:
         yield from checks.deployment_problems(files.deployments.source, files.deployments.value)
     if files.prices is not None:
-        yield from checks.price_problems(files.prices.source, files.prices.value)
+        yield from pricing.price_problems(files.prices.source, files.prices.value)
+    if files.budgets is not None and files.prices is not None:
+        yield from budget_problems(files.budgets.source, files.budgets.value, _rates(files))
 
 
 def _between_files(files: _Files) -> Iterator[Problem]:
@@ -137,16 +150,34 @@ def _between_files(files: _Files) -> Iterator[Problem]:
     rules, deployments = files.rules.value, files.deployments.value
     yield from checks.model_problems(files.rules.source, rules, deployments)
     yield from checks.place_problems(files.deployments.source, deployments, _zones(rules))
+    if files.budgets is not None:
+        models = {name: entry.model for entry in deployments.deployments for name in (entry.model, *entry.aliases)}
+        yield from subject_problems(files.budgets.source, files.budgets.value, models, rules.zones)
 
 
-def _specs(files: _Files, problems: list[Problem]) -> tuple[DeploymentSpec, ...]:
+def _priced(files: _Files, problems: list[Problem]) -> tuple[Priced, ...]:
     if files.deployments is None or files.prices is None or files.machines is None:
         return ()
-    results = list(
-        checks.priced(files.deployments.source, files.deployments.value, files.prices.value, files.machines.value)
-    )
+    deployments, prices, machines = files.deployments, files.prices.value, files.machines
+    problems += pricing.currency_problems(deployments.source, deployments.value, prices)
+    problems += pricing.machine_problems(machines.source, machines.value, prices)
+    known = [rate.currency for rate in prices.exchange_rates]
+    problems += currency_problems(machines.source, machines.value, known)
+    if files.rules is not None:
+        zones = _zones(files.rules.value)
+        problems += pricing.surcharge_problems(files.prices.source, prices, deployments.value, zones)
+    results = list(pricing.priced(deployments.source, deployments.value, prices, machines.value))
     problems += [result for result in results if isinstance(result, Problem)]
-    return tuple(result for result in results if isinstance(result, DeploymentSpec))
+    return tuple(result for result in results if isinstance(result, Priced))
+
+
+def _rates(files: _Files) -> Rates:
+    """The owner's exchange rates by currency, oldest first."""
+    rates: dict[str, tuple[tuple[date, Decimal], ...]] = {}
+    listed = () if files.prices is None else files.prices.value.exchange_rates
+    for entry in sorted(listed, key=lambda rate: rate.as_of):
+        rates[entry.currency] = (*rates.get(entry.currency, ()), (entry.as_of, entry.per_usd))
+    return rates
 
 
 def _position(problem: Problem) -> tuple[int, int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from policies.budgets import Budgets
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
     from policies.conditions import Condition
     from policies.fields import Action, Prefer
     from policies.labels import Label
+    from policies.machines import Machine
+    from policies.prices import ExchangeRate, Surcharge
+    from policies.pricing import Priced
     from policies.schema import DeploymentSpec, RuleTest
     from policies.zones import Zone
 
@@ -73,6 +78,15 @@ class Pack:
     tests: tuple[PackTest, ...] = ()
     warnings: tuple[str, ...] = ()
     builtin: Mapping[str, str] = field(default_factory=dict)
+    budgets: Budgets = field(default_factory=Budgets)
+    machines: Mapping[str, Machine] = field(default_factory=dict)
+    """Machines of one's own, by name: what they cost over time, beside their marginal price."""
+    priced: Mapping[str, Priced] = field(default_factory=dict)
+    """What each deployment costs over time, by its name."""
+    exchange_rates: tuple[ExchangeRate, ...] = ()
+    """The owner's, as `policies.prices.rate_on` reads them."""
+    surcharges: tuple[Surcharge, ...] = ()
+    """In the order in which they are reckoned."""
 
     def cleared(self, label: Label) -> tuple[str, ...]:
         """The zones whose clearance admits the label, in the order of the pack."""

@@ -7,12 +7,21 @@ from typing import Annotated, Any
 import typer
 
 from gateway.cli import ledger, options
-from gateway.db.keys import KeySpec
+from gateway.db.keys import Allowance, KeySpec, Role
 from gateway.settings import Settings
 
 app = typer.Typer()
 keys = typer.Typer(help="API keys: who may call, and what they may read.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
+
+_ALLOWED = {
+    "budget_usd": "US$ {}",
+    "budget_tokens": "{} tokens as a budget",
+    "requests": "{} requests",
+    "tokens": "{} tokens",
+    "concurrency": "{} at once",
+}
+"""How `keys list` says what a key may use."""
 
 Name = Annotated[str, typer.Argument(help="The name of the key.")]
 
@@ -24,6 +33,13 @@ def create(
     clearance: Annotated[str, typer.Option(help="The highest label it may read: private+health.")] = "private",
     label: Annotated[str, typer.Option(help="What its texts count as. [default: the pack's default label]")] = "",
     collections: Annotated[str, typer.Option(help="Collections it may read: papers,recipes.")] = "",
+    person: Annotated[str, typer.Option(help="Whose key it is. [default: the key's name]")] = "",
+    role: Annotated[str, typer.Option(help="caller, or reader: sees figures and calls nothing.")] = "caller",
+    budget_usd: Annotated[str, typer.Option(help="Dollars it may spend: 5/month (hour, day, week, month).")] = "",
+    budget_tokens: Annotated[str, typer.Option(help="Tokens it may use: 1000000/day.")] = "",
+    requests: Annotated[str, typer.Option(help="Requests it may make: 60/minute (second, minute, hour, day).")] = "",
+    tokens: Annotated[str, typer.Option(help="Tokens it may ask for: 100000/minute.")] = "",
+    concurrency: Annotated[int | None, typer.Option(min=1, help="Calls it may have under way at once.")] = None,
     data: options.Data = None,
     pack: options.Pack = None,
     as_json: options.AsJson = False,
@@ -35,6 +51,15 @@ def create(
         clearance=options.mark(clearance),
         default_label=options.label(label) if label else None,
         collections=options.words(collections),
+        person=person or None,
+        role=_role(role),
+        allowance=Allowance(
+            budget_usd=budget_usd or None,
+            budget_tokens=budget_tokens or None,
+            requests=requests or None,
+            tokens=tokens or None,
+            concurrency=concurrency,
+        ),
     )
     with ledger.opened(Settings.from_environment(data, pack)) as opened:
         created = opened.create_key(spec)
@@ -70,12 +95,24 @@ def revoke(name: Name, data: options.Data = None, pack: options.Pack = None, as_
     typer.echo(f"{name!r} is revoked.")
 
 
+def _role(text: str) -> Role:
+    match text:
+        case "caller" | "reader":
+            return text
+    raise typer.BadParameter(f"{text!r} is no role: use caller or reader")
+
+
 def _line(key: dict[str, Any]) -> str:
     facts = [f"reads {key['clearance']} of {', '.join(key['collections']) or 'no collection'}"]
+    if key["role"] == "reader":
+        facts = ["reads figures only"]
+    if key["person"]:
+        facts.append(f"of {key['person']}")
     if key["groups"]:
         facts.append(f"in {', '.join(key['groups'])}")
     if key["label"]:
         facts.append(f"its texts count as {key['label']}")
+    facts += [words.format(key[name]) for name, words in _ALLOWED.items() if key[name] is not None]
     if key["revoked_at"]:
         facts.append(f"revoked {key['revoked_at']}")
     return f"{key['name']}  {key['prefix']}…  {'; '.join(facts)}"
