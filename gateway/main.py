@@ -18,6 +18,7 @@ import uvicorn
 import uvloop
 from redis.asyncio import Redis
 
+from gateway.alerts.watch import Watch, watching
 from gateway.api.admin import create_admin
 from gateway.api.app import create_app
 from gateway.catalog.deployments import TRANSLATED
@@ -28,14 +29,17 @@ from gateway.catalog.packs import REFUSALS, Folder, Packs
 from gateway.dashboard import pages
 from gateway.db import marks
 from gateway.db.engine import open_engine
+from gateway.ledger import energy, ratios
+from gateway.ledger.limits import Limits
 from gateway.ledger.owners import this_process
 from gateway.ledger.recover import keep_recovering, recover
 from gateway.ledger.writer import open_writer
 from gateway.principals import Principals
 from gateway.privacy.conversations import Conversations
+from gateway.response_cache import ResponseCache
 from gateway.revocations import Revocations
 from gateway.runtime import Runtime, new_id, now
-from gateway.settings import Settings
+from gateway.settings import SettingError, Settings
 from gateway.supervisor import parts
 from gateway.telemetry import Metrics, configure_logging
 from gateway.upstream.clients.embedder import EmbedderClient
@@ -66,10 +70,10 @@ def main() -> int:
     """Run until SIGINT or SIGTERM; `os.EX_CONFIG` if the pack cannot be put in force: trying again is in vain."""
     options = _options()
     configure_logging()
-    settings = Settings.from_environment(options.data, options.pack)
     try:
+        settings = Settings.from_environment(options.data, options.pack)
         uvloop.run(_serve(settings, options.host, options.port))
-    except REFUSALS as error:
+    except (*REFUSALS, SettingError) as error:
         sys.stderr.write(f"{error}\n")  # in plain lines: whoever started the house reads them
         return os.EX_CONFIG
     return 0
@@ -118,7 +122,7 @@ async def open_runtime(
         stack.push_async_callback(engine.dispose)
         boot = this_process(new_id("boot"), now())
         await recover(engine, boot)
-        writer = await stack.enter_async_context(open_writer(settings.ledger_path, boot))
+        writer = await stack.enter_async_context(open_writer(settings.ledger_url, boot))
         guard = await stack.enter_async_context(Guard())
         packs = await Packs.open(Folder(settings.pack, os.environ, engine_socket, guard.prove, Engines.of(settings)))
         store = Redis.from_url(settings.redis)
@@ -128,7 +132,12 @@ async def open_runtime(
         stack.enter_context(_running(revocations.listen()))
         stack.enter_context(_running(packs.follow(partial(_tell, retrieval))))
         stack.enter_context(_running(keep_recovering(engine, boot)))
+        watch = Watch(engine, lambda: packs.current.pack, os.environ, now)
+        await stack.enter_async_context(watching(watch))
+        stack.enter_context(_running(energy.follow(engine, lambda: packs.current.pack, now)))
         secret = settings.secret.read_bytes()
+        limits, cache = Limits(store), ResponseCache(store, secret, now)
+        stack.enter_context(_running(limits.keep()))
         conversations = Conversations(engine, writer, secret, await marks.digests(engine))
         observed, queues, cooldown = Observed(now), Queues(), Cooldown(store, now)
         stack.enter_context(_running(cooldown.listen()))
@@ -160,6 +169,9 @@ async def open_runtime(
             prober=prober,
             exit=Exit(http, tickets),
             conversations=conversations,
+            ratios=await ratios.seeded(engine, now()),
+            limits=limits,
+            cache=cache,
             metrics=metrics,
             loopback_only=loopback_only,
             secret=secret,

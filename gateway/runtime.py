@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from gateway.catalog.packs import Packs
+    from gateway.ledger.limits import Limits
+    from gateway.ledger.ratios import Ratios
     from gateway.ledger.writer import Writer
     from gateway.principals import Principals
     from gateway.privacy.conversations import Conversations
+    from gateway.response_cache import ResponseCache
     from gateway.revocations import Revocations
     from gateway.settings import Settings
     from gateway.telemetry import Metrics
@@ -52,6 +55,9 @@ class Runtime:
     exit: Exit
     """The litellm process's way out, to be served on a socket of its own."""
     conversations: Conversations
+    ratios: Ratios
+    limits: Limits
+    cache: ResponseCache
     metrics: Metrics
     loopback_only: bool
     secret: bytes

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from gateway.api import errors
+from gateway.api import energy, errors
 from gateway.api.auth import CurrentRuntime
+from gateway.api.usage import Asked
 from gateway.catalog import overview
 from gateway.catalog.packs import REFUSALS
 from gateway.db import keys
-from gateway.db.keys import KeySpec
+from gateway.db.keys import Allowance, KeySpec, Role
 from gateway.errors import BadRequest, NotFound
 from gateway.ledger import spend
 from gateway.runtime import Runtime
@@ -45,12 +46,32 @@ class KeyCreate(BaseModel):
     clearance: Annotated[Sensitivity, BeforeValidator(_sensitivity)] = Sensitivity(Level.PRIVATE)
     label: Annotated[Label | None, BeforeValidator(_label)] = None
     collections: tuple[str, ...] = ()
+    person: str | None = None
+    role: Role = "caller"
+    budget_usd: str | None = None
+    budget_tokens: str | None = None
+    requests: str | None = None
+    tokens: str | None = None
+    concurrency: int | None = None
+
+    def spec(self) -> KeySpec:
+        """The key as it is to be kept."""
+        return KeySpec(
+            name=self.name,
+            groups=self.groups,
+            clearance=self.clearance,
+            default_label=self.label,
+            collections=self.collections,
+            person=self.person,
+            role=self.role,
+            allowance=Allowance(self.budget_usd, self.budget_tokens, self.requests, self.tokens, self.concurrency),
+        )
 
 
 @router.post("/keys")
 async def create_key(wish: KeyCreate, runtime: CurrentRuntime) -> dict[str, Any]:
     """Create a key; its text is in this answer and nowhere else."""
-    spec = KeySpec(wish.name, wish.groups, wish.clearance, wish.label, wish.collections)
+    spec = wish.spec()
     key = await keys.create(runtime.engine, spec)
     return {"key": key, **spec.as_dict()}
 
@@ -72,9 +93,11 @@ async def revoke_key(name: str, runtime: CurrentRuntime) -> dict[str, str]:
 
 
 @router.get("/spend")
-async def read_spend(runtime: CurrentRuntime) -> dict[str, Any]:
-    """What was spent, by model, zone, deployment and principal."""
-    return (await spend.spend(runtime.engine)).as_dict()
+async def read_spend(asked: Annotated[Asked, Query()], runtime: CurrentRuntime) -> dict[str, Any]:
+    """What was spent within a span, by model, zone, deployment and principal, and by what it is grouped by."""
+    question, zone = asked.question(), runtime.packs.current.pack.budgets.zone
+    found = await spend.spend(runtime.engine, question.span(zone), question.grouping, question.where)
+    return found.as_dict()
 
 
 class Probed(BaseModel):
@@ -135,4 +158,5 @@ def create_admin(runtime: Runtime) -> FastAPI:
     app.state.runtime = runtime
     errors.register(app)
     app.include_router(router)
+    app.include_router(energy.router)
     return app

@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
 
-from gateway.api import decisions, errors, health, models, openapi, refused
+from gateway.api import decisions, errors, health, models, openapi, refused, usage
 from gateway.api.inference import PATHS, Endpoint, count_tokens
 from gateway.chat.formats import COUNT_TOKENS
 
@@ -28,7 +28,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     counting = Endpoint(runtime, COUNT_TOKENS, count_tokens)
     first = [Route(path, Endpoint(runtime, form), methods=["POST"]) for path, form in PATHS.items()]
     app.router.routes[:0] = [*first, Route("/v1/messages/count_tokens", counting, methods=["POST"])]
-    for module in (health, models, decisions, refused):
+    for module in (health, models, decisions, usage, refused):
         app.include_router(module.router)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's documented way to extend it
     return app

@@ -41,6 +41,18 @@ async def _caller(request: Request, runtime: CurrentRuntime) -> Principal:
 Caller = Annotated[Principal, Depends(_caller)]
 
 
+async def _figures_reader(caller: Caller) -> Principal:
+    if not caller.is_admin and caller.role != "reader":
+        raise Forbidden(
+            "figures need the admin key or a reader key: 'soleira keys create NAME --role reader' makes one"
+        )
+    return caller
+
+
+FiguresReader = Annotated[Principal, Depends(_figures_reader)]
+"""Somebody who may see what was used and what it cost."""
+
+
 async def may_read_metrics(request: Request, runtime: CurrentRuntime) -> None:
     """Let the admin and the metrics token through; Forbidden for other keys."""
     key = key_in(lambda name: request.headers.get(name.decode("ascii")))

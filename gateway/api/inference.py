@@ -15,7 +15,7 @@ from gateway.api.auth import key_in
 from gateway.api.http import ClientLeft, Exchange
 from gateway.chat import answer, count, formats, request
 from gateway.chat.admit import Call
-from gateway.errors import BadRequest, GatewayError
+from gateway.errors import BadRequest, Forbidden, GatewayError
 from gateway.wire import messages, spans
 from policies.labels import Label, Sensitivity, join
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from gateway.chat.formats import Format
+    from gateway.principals import Principal
     from gateway.runtime import Runtime
 
 Work = Callable[["Runtime", Exchange], Awaitable[None]]
@@ -64,12 +65,26 @@ class Endpoint:
 
 
 async def _infer(form: Format, runtime: Runtime, exchange: Exchange) -> None:
-    principal = await runtime.principals.verify(key_in(exchange.header))
+    principal = await _caller(runtime, exchange)
     asked_label = label_in(exchange.headers(b"soleira-label"))
     asked = await _read(await exchange.body(), partial(request.read, form=form))
-    call = Call(principal, asked, exchange.request_id, asked_label)
+    tag, declines_cache = exchange.header(b"soleira-tag"), _declines_cache(exchange)
+    call = Call(principal, asked, exchange.request_id, asked_label, tag, declines_cache)
     async with exchange.while_connected():
         await answer.answer(runtime, call, exchange)
+
+
+async def _caller(runtime: Runtime, exchange: Exchange) -> Principal:
+    """The principal; Forbidden for one who only reads figures."""
+    principal = await runtime.principals.verify(key_in(exchange.header))
+    if principal.role == "reader":
+        raise Forbidden("this key reads figures and calls no model: ask the owner for a key of role 'caller'")
+    return principal
+
+
+def _declines_cache(exchange: Exchange) -> bool:
+    wishes = ",".join(exchange.headers(b"cache-control")).lower()
+    return "no-cache" in wishes or "no-store" in wishes
 
 
 async def _read(body: bytes, reader: Callable[[bytes], _Read]) -> _Read:
@@ -79,7 +94,7 @@ async def _read(body: bytes, reader: Callable[[bytes], _Read]) -> _Read:
 
 async def count_tokens(runtime: Runtime, exchange: Exchange) -> None:
     """Count a request's tokens: exactly where the deployment that would be asked counts, else a bound from above."""
-    principal = await runtime.principals.verify(key_in(exchange.header))
+    principal = await _caller(runtime, exchange)
     asked_label = label_in(exchange.headers(b"soleira-label"))
     body = await exchange.body()
     bound = await _read(body, _bound)

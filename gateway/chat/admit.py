@@ -11,6 +11,7 @@ import msgspec
 from gateway import errors
 from gateway.chat.retrieve import passages_for
 from gateway.db.decisions import DecisionRecord
+from gateway.ledger.entries import Account
 from gateway.privacy import outreach
 from gateway.privacy.label import Content, Source, label_of
 from gateway.routing import plan as planning
@@ -23,6 +24,7 @@ from policies.signals import Signals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from gateway.catalog.deployments import Deployment
     from gateway.catalog.packs import Loaded
@@ -45,6 +47,16 @@ class Call:
     request_id: str
     asked_label: Label | None = None
     """The `soleira-label` header: it may only raise."""
+    tag: str | None = None
+    """The `soleira-tag` header: what the request is made for."""
+    declines_cache: bool = False
+    """`Cache-Control: no-cache` or `no-store`: neither answered from the response cache nor kept there."""
+
+    @property
+    def account(self) -> Account:
+        """On whose account the request is made; its label is not known yet."""
+        principal = self.principal
+        return Account(principal.name, principal.person, principal.groups, self.tag, self.request.collections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +70,15 @@ class Admission:
     prompt_tokens: int
     """A bound from above, passages included."""
     route: tuple[Deployment, ...]
+    withheld: tuple[Deployment, ...]
+    """Those that would answer as well, and that the label keeps it from."""
     passages: tuple[Passage, ...]
     language: str
+
+    @property
+    def account(self) -> Account:
+        """On whose account the request is made."""
+        return replace(self.call.account, label=self.record.label)
 
 
 class Refused(Exception):
@@ -76,6 +95,7 @@ async def admit(runtime: Runtime, call: Call) -> Admission:
     loaded, request = runtime.packs.current, call.request
     record = _opened(runtime, call, loaded)
     try:
+        _check_tag(loaded.pack, call.tag)
         passages = await passages_for(runtime, call.principal, request)
         labelled = await label_of(
             loaded.pack, _content(runtime, request, passages), await _given(runtime, call, passages)
@@ -88,11 +108,19 @@ async def admit(runtime: Runtime, call: Call) -> Admission:
         if decision.code is not None:
             raise _refusal(decision)
         _stay_inside(loaded.pack, request, labelled.label, decision)
-        demand = _demand(request, signals, passages, _conversation(runtime, request))
+        demand = _demand(request, signals, passages, _conversation(runtime, request), runtime.now())
         route = planning.plan(loaded.catalog.deployments, decision, demand, runtime.fleet)
+        withheld = planning.withheld(loaded.catalog.deployments, decision, demand, runtime.fleet)
     except errors.GatewayError as error:
         raise Refused(_explained(runtime, error), replace(record, status=error.status, code=error.code)) from error
-    return Admission(call, loaded, record, labelled.label, signals.size, route, passages, language)
+    return Admission(call, loaded, record, labelled.label, signals.size, route, withheld, passages, language)
+
+
+def _check_tag(pack: Pack, tag: str | None) -> None:
+    """BadRequest for a tag that the pack does not name: anything else could be content, and the ledger keeps none."""
+    if tag is not None and tag not in pack.budgets.tags:
+        known = ", ".join(pack.budgets.tags) or "none yet: name them under `tags` in budgets.yaml"
+        raise errors.BadRequest(f"the header soleira-tag names no tag of this house ({known})", param="soleira-tag")
 
 
 def _explained(runtime: Runtime, error: errors.GatewayError) -> errors.GatewayError:
@@ -219,7 +247,9 @@ def _beginning(request: Request) -> Sequence[Mapping[str, Any]]:
     return request.messages[: roles.index("user") + 1 if "user" in roles else 2]
 
 
-def _demand(request: Request, signals: Signals, passages: Sequence[Passage], conversation: bytes) -> Demand:
+def _demand(
+    request: Request, signals: Signals, passages: Sequence[Passage], conversation: bytes, at: datetime
+) -> Demand:
     from_documents = bool(request.collections)
     return Demand(
         request.model,
@@ -233,6 +263,7 @@ def _demand(request: Request, signals: Signals, passages: Sequence[Passage], con
         has_chat=request.chat is not None,
         has_collections=from_documents,
         finds_nothing=from_documents and not passages,
+        at=at,
     )
 
 

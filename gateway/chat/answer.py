@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -15,13 +14,13 @@ import structlog
 
 from gateway.chat import relay
 from gateway.chat.admit import Admission, Refused, admit, is_ordinary
+from gateway.chat.attempts import Attempts, most_tokens
+from gateway.chat.keeping import Keeping
 from gateway.chat.outgoing import prepared, usage_chunk
 from gateway.chat.pulse import KEEP_ALIVE, Pulse, pulse
 from gateway.chat.tap import Tap
 from gateway.errors import GatewayError, Unavailable
-from gateway.ledger.attempt import Attempt, attempt
-from gateway.ledger.entries import Account, Hold
-from gateway.ledger.price import as_usd, estimate
+from gateway.ledger.price import as_usd
 from gateway.privacy.conversations import Trail
 from gateway.upstream import dispatch
 from gateway.upstream.dialects.normal import Normaliser
@@ -29,15 +28,17 @@ from gateway.wire.shapes import CHAT
 from policies.pack import AUTO
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import Mapping
 
     from gateway.catalog.deployments import Deployment
     from gateway.chat.admit import Call
     from gateway.chat.outgoing import Prepared
     from gateway.chat.request import Request
     from gateway.db.decisions import DecisionRecord
+    from gateway.ledger.attempt import Attempt
+    from gateway.ledger.limits import Grant
+    from gateway.response_cache import Kept
     from gateway.runtime import Runtime
-    from gateway.telemetry import Metrics
     from gateway.upstream.clients import Outgoing
     from gateway.wire.shapes import Rendering
 
@@ -64,25 +65,32 @@ class Listener(Protocol):
 
 async def answer(runtime: Runtime, call: Call, listener: Listener) -> None:
     """Answer the call or refuse it; either way that is on record."""
-    await _remember_request(runtime, call)
-    try:
-        admission = await admit(runtime, call)
-    except Refused as refused:
-        await runtime.writer.record(refused.record)
-        await listener.fail(refused.error, headers_of(refused.record))
-        return
-    await _Answering(runtime, admission, listener).run()
+    pack = runtime.packs.current.pack
+    async with runtime.limits.enter(pack, call.principal.limits, call.account, most_tokens(pack, call)) as grant:
+        await _remember_request(runtime, call)
+        try:
+            admission = await admit(runtime, call)
+        except Refused as refused:
+            await runtime.writer.record(refused.record)
+            await listener.fail(refused.error, {**headers_of(refused.record), **grant.headers()})
+            return
+        await _Answering(runtime, admission, listener, grant).run()
 
 
 class _Answering:
     """One admitted call on its way."""
 
-    def __init__(self, runtime: Runtime, admission: Admission, listener: Listener) -> None:
+    def __init__(self, runtime: Runtime, admission: Admission, listener: Listener, grant: Grant) -> None:
         self._runtime = runtime
         self._admission = admission
         self._listener = listener
+        self._grant = grant
+        self._keeping = Keeping(runtime.cache, admission)
+        self._answered: Attempt | None = None
+        """The attempt that answered, from its beginning to its end."""
         self._record = admission.record
         self._tap = Tap(admission.prompt_tokens)
+        self._attempts = Attempts(runtime, admission, self._tap)
         self._rendering: Rendering | None = None
         self._sent: dict[str, Prepared] = {}
         """What each deployment of the route was asked."""
@@ -98,7 +106,7 @@ class _Answering:
         entered = asyncio.ensure_future(self._runtime.writer.record(self._record))
         self._record = replace(self._record, status=GatewayError.status, code=GatewayError.code)
         try:
-            finish = await (self._stream() if self._admission.call.request.stream else self._whole())
+            finish = await self._given()
         except asyncio.CancelledError:
             self._record = replace(self._record, status=_CLIENT_LEFT, code=None)
             raise
@@ -108,6 +116,27 @@ class _Answering:
         finally:
             await asyncio.shield(asyncio.ensure_future(self._conclude(entered)))
         await finish()
+        if self._answered is not None:
+            await self._keeping.keep(self._answered)
+
+    async def _given(self) -> Finish:
+        """The answer, out of the response cache where it is kept there, else from the route; all but its last bytes."""
+        found = await self._keeping.found()
+        if found is not None:
+            return await self._again(*found)
+        return await (self._stream() if self._request.stream else self._whole())
+
+    async def _again(self, deployment: Deployment, kept: Kept) -> Finish:
+        async with self._attempts.open_again(deployment, kept) as record:
+            record.bytes_out = len(kept.body)
+        zone, name = deployment.zone.name, deployment.name
+        self._record = replace(self._record, zone=zone, deployment=name, status=200, code=None)
+        headers = {**self._final_headers(record), "soleira-cache": "hit"}
+        if not self._request.stream:
+            return partial(self._listener.json, 200, kept.body, headers)
+        await self._listener.start(200, _EVENT_STREAM, headers)
+        await self._listener.write(kept.body)
+        return partial(self._listener.finish, relay.closing(headers, self._request.format.done))
 
     async def _whole(self) -> Finish:
         async with dispatch.answer(self._runtime.upstreams, self._dispatched()) as given:
@@ -115,6 +144,8 @@ class _Answering:
             body = relay.whole(given.body or b"", given.payload or {}, rewrite, self._tap)
             self._note(given.attempt)
             given.attempt.bytes_out = len(body)
+        self._keeping.see(body)
+        self._answered = given.attempt
         self._record = replace(self._record, status=200, code=None)
         return partial(self._listener.json, 200, body, self._final_headers(given.attempt))
 
@@ -130,6 +161,7 @@ class _Answering:
                     await relay.streamed(given.events, rewrite, self._tap, self._writing(given.attempt))
                 finally:  # also where the client left: what went by so far is known best here
                     self._note(given.attempt)
+        self._answered = given.attempt
         self._record = replace(self._record, status=200, code=None)
         closing = relay.closing(self._final_headers(given.attempt), self._request.format.done)
         return partial(self._listener.finish, closing)
@@ -158,12 +190,17 @@ class _Answering:
     def _note(self, record: Attempt) -> None:
         """Write down what went by."""
         record.usage = self._tap.usage
+        record.service_tier = self._tap.service_tier
         record.answered_by(self._tap.model)
 
     def _headers(self) -> dict[str, str]:
         sent = self._sent.get(self._record.deployment or "")
-        dropped = {"soleira-dropped-params": ", ".join(sent.dropped)} if sent is not None and sent.dropped else {}
-        return headers_of(self._record) | dropped
+        known = {**headers_of(self._record), **self._grant.headers()}
+        if sent is None:
+            return known
+        dropped = {"soleira-dropped-params": ", ".join(sent.dropped)} if sent.dropped else {}
+        limited = {} if sent.limit is None else {"soleira-max-output": str(sent.limit)}
+        return known | dropped | limited
 
     def _final_headers(self, record: Attempt) -> dict[str, str]:
         return {**self._headers(), "soleira-cost-usd": as_usd(record.cost_nano_usd)}
@@ -191,6 +228,7 @@ class _Answering:
 
     async def _conclude(self, entered: asyncio.Future[None]) -> None:
         """Record how it ended. That the ledger cannot be written now must not spoil an answer given and settled."""
+        self._grant.used(self._attempts.tokens)
         if self._trail is None:
             self._runtime.conversations.clear(self._tap.texts)
         else:
@@ -202,11 +240,12 @@ class _Answering:
             log.error("decision_not_closed", decision=self._record.id, failure=failure)
 
     def _dispatched(self) -> dispatch.Call:
-        return dispatch.Call(self._admission.route, self._outgoing, self._attempt)
+        return dispatch.Call(self._admission.route, self._outgoing, self._attempts.open)
 
     def _outgoing(self, deployment: Deployment) -> Outgoing:
         """What this deployment is sent; what of the request it is not sent is remembered."""
-        sent = self._sent[deployment.name] = prepared(self._admission, deployment, self._salt())
+        limit = self._attempts.limit(deployment)
+        sent = self._sent[deployment.name] = prepared(self._admission, deployment, self._salt(), limit)
         return sent.outgoing
 
     def _salt(self) -> str:
@@ -214,39 +253,13 @@ class _Answering:
         name = self._admission.call.principal.name
         return hmac.digest(self._runtime.secret, b"cache salt " + name.encode(), "sha256").hex()[:32]
 
-    @asynccontextmanager
-    async def _attempt(self, deployment: Deployment, ordinal: int) -> AsyncGenerator[Attempt, None]:
-        """Hold and settle one attempt, and count it once it is settled."""
-        runtime, admission = self._runtime, self._admission
-        request = admission.call.request
-        most = deployment.max_output or request.max_output or admission.loaded.pack.max_output
-        output = 0 if request.chat is None else min(request.max_output or most, most)
-        hold = Hold(
-            id=runtime.new_id("att"),
-            decision_id=admission.record.id,
-            request_id=admission.record.request_id,
-            ordinal=ordinal,
-            account=Account(admission.record.principal),
-            deployment=deployment,
-            estimate=estimate(admission.prompt_tokens, output * request.choices, deployment.price),
-            started_at=runtime.now(),
-        )
-        record: Attempt | None = None
-        try:
-            async with attempt(runtime.writer, hold) as record:
-                yield record
-        finally:
-            if record is not None:
-                _count(runtime.metrics, record)
-                if record.outcome == "ok":
-                    runtime.fleet.observed.note_traffic(deployment.name, record.charged, self._tap.model)
-
     def _writing(self, record: Attempt) -> Callable[[bytes], Awaitable[None]]:
         async def write(data: bytes) -> None:
             if self._trail is not None:
                 await self._trail.follow(self._tap.texts)
             if self._pulse is not None:
                 self._pulse.said()
+            self._keeping.see(data)
             await self._listener.write(data)
             record.bytes_out += len(data)
 
@@ -263,14 +276,6 @@ async def _remember_request(runtime: Runtime, call: Call) -> None:
 
 def _tool_choice(request: Request) -> object:
     return None if request.chat is None else request.chat.tree.get("tool_choice")
-
-
-def _count(metrics: Metrics, record: Attempt) -> None:
-    deployment, zone = record.hold.deployment.name, record.hold.deployment.zone.name
-    metrics.attempts.labels(deployment, zone, record.outcome or "failed").inc()
-    metrics.cost.labels(deployment, zone).inc(record.cost_nano_usd)
-    for lane in ("fresh", "cached", "output", "reasoning"):
-        metrics.tokens.labels(deployment, lane).inc(getattr(record.charged, lane))
 
 
 def headers_of(record: DecisionRecord) -> dict[str, str]:

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 _USAGE_ON_REQUEST = frozenset({"/chat/completions", "/completions"})
 """Endpoints whose streams say their usage only where it is asked for."""
 
+_CHAT_LIMIT = "max_completion_tokens"
+"""What a chat's output is limited by; deployments that know it by another name have it renamed."""
+_LIMITS = {"completions": "max_tokens", "responses": "max_output_tokens"}
+"""The same at other endpoints; a message's limit is the client's duty."""
+
 _SALTED = frozenset({"completions", "responses"})
 """Endpoints, beside the chat, at which vLLM takes `cache_salt`."""
 
@@ -38,23 +43,31 @@ class Prepared:
 
     outgoing: Outgoing
     dropped: tuple[str, ...] = ()
+    limit: int | None = None
+    """The limit on output that the house set, since a budget counts on one and the client named none."""
 
 
-def prepared(admission: Admission, deployment: Deployment, salt: str) -> Prepared:
-    """Put the request as this deployment takes it: natively where it has the endpoint itself, else as a chat."""
+def prepared(admission: Admission, deployment: Deployment, salt: str, limit: int | None = None) -> Prepared:
+    """Put the request as this deployment takes it: natively where it has the endpoint itself, else as a chat.
+
+    `limit` is the output that is asked for where the client set no limit of its own.
+    """
     request = admission.call.request
     chat = request.chat
     if chat is None or is_native(request, deployment):
-        return _native(admission, deployment, salt)
+        return _native(admission, deployment, salt, limit)
     changes = _named(chat, deployment) | _metered(request, chat)
     messages = chat.items("messages")
     if request.collections:
         messages = injecting.inject(messages, request, admission)
         changes["messages"] = b"[" + b",".join(messages) + b"]"
-    fitted = parameters.prepare(deployment, chat.tree, salt=salt, messages=messages)
+    limited = {} if limit is None else {_CHAT_LIMIT: limit}
+    fitted = parameters.prepare(deployment, {**chat.tree, **limited}, salt=salt, messages=messages)
+    changes |= {name: str(value).encode() for name, value in limited.items() if name not in fitted.drop}
     changes |= fitted.changes
     body = chat.splice(changes, fitted.drop | request.format.echoed)
-    return Prepared(_outgoing(admission, body, deployment, CHAT), (*request.dropped, *fitted.dropped))
+    dropped = [name for name in fitted.dropped if name not in limited]
+    return Prepared(_outgoing(admission, body, deployment, CHAT), (*request.dropped, *dropped), limit)
 
 
 def is_native(request: Request, deployment: Deployment) -> bool:
@@ -93,18 +106,20 @@ def _outgoing(admission: Admission, body: bytes, deployment: Deployment, shape: 
     )
 
 
-def _native(admission: Admission, deployment: Deployment, salt: str) -> Prepared:
+def _native(admission: Admission, deployment: Deployment, salt: str, limit: int | None) -> Prepared:
     """The request for the deployment's own endpoint. Dialects speak of chats; what the pack strips holds here too."""
     request = admission.call.request
     form, body = request.format, request.body
     changes = _named(body, deployment) | (form.changes(body.tree) if form.changes else {})
     if form.shape.path in _USAGE_ON_REQUEST:
         changes |= _metered(request, body)
+    if limit is not None and form.endpoint in _LIMITS:
+        changes[_LIMITS[form.endpoint]] = str(limit).encode()
     if deployment.cache_salt and form.endpoint in _SALTED:
         changes["cache_salt"] = msgspec.json.encode(parameters.salted(body.tree, salt))
     stripped = deployment.parameters.strip & body.tree.keys()
     sent = body.splice(changes, form.drop | stripped)
-    return Prepared(_outgoing(admission, sent, deployment, form.shape), tuple(sorted(stripped)))
+    return Prepared(_outgoing(admission, sent, deployment, form.shape), tuple(sorted(stripped)), limit)
 
 
 def _named(body: Body, deployment: Deployment) -> dict[str, bytes]:

@@ -55,6 +55,8 @@ class Request:
     """What is text that nobody can look into, such as token ids; None: nothing."""
     dropped: tuple[str, ...] = ()
     """What is left out, or does not bind, where the request is translated."""
+    count: int = 1
+    """Texts that are to be embedded or ranked."""
 
     @property
     def stream(self) -> bool:
@@ -163,6 +165,7 @@ def _read_texts(form: Format, body: Body, model: str, collections: tuple[str, ..
         prompt_tokens=asked.prompt_tokens,
         longest=asked.longest,
         unreadable="token ids" if isinstance(asked, embeddings.Inputs) and not asked.readable else None,
+        count=len(asked.texts),
     )
 
 

@@ -37,6 +37,8 @@ class Tap:
         self._choices: dict[int, _Choice] = {}
         self.model: str | None = None
         """The model that says to have answered."""
+        self.service_tier: str | None = None
+        """What the upstream says it was served under."""
         self.last: Mapping[str, Any] = {}
         """The last event of a stream, as the upstream sent it."""
 

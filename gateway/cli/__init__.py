@@ -12,6 +12,7 @@ from typer.models import TyperInfo
 
 from gateway.db.storage import NetworkFileSystemError
 from gateway.errors import GatewayError
+from gateway.settings import SettingError
 from gateway.supervisor.address import CannotListenError
 from gateway.supervisor.children import RefusedError
 from gateway.supervisor.lock import InUseError
@@ -26,6 +27,7 @@ EXPLAINED = (
     NetworkFileSystemError,
     PackError,
     RefusedError,
+    SettingError,
     UnsafeDirectoryError,
 )
 """Errors whose message says what to do; anything else is a fault of Soleira and shows where."""
@@ -38,6 +40,14 @@ MODULES = {
     "docs": "documents",
     "policy": "policy",
     "spend": "spend",
+    "budgets": "budgets",
+    "prices": "prices",
+    "statement": "statement",
+    "export": "export",
+    "reconcile": "reconcile",
+    "machines": "machines",
+    "energy": "energy",
+    "alerts": "alerts",
     "models": "models",
     "test": "checks",
     "check": "checks",

@@ -74,7 +74,13 @@ def test_every_command_takes_the_options_that_are_said_to_be_common() -> None:
     }
 
     assert {name for name, options in known.items() if not {"--data", "--pack"} <= options} == {"test"}
-    assert {name for name, options in known.items() if "--json" not in options} == {"up", "test", "check"}
+    assert {name for name, options in known.items() if "--json" not in options} == {
+        "up",
+        "test",
+        "check",
+        "export rows",
+        "export usage",
+    }
 
 
 def walk(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 PACKAGES = ("gateway", "retrieval", "policies", "migrations")
 
 PLACES = {
-    "aiohttp": ("gateway/upstream/guard.py", "gateway/upstream/clients/http.py", "retrieval/client.py"),
+    "aiohttp": (
+        "gateway/upstream/guard.py",
+        "gateway/upstream/clients/http.py",
+        "gateway/alerts/post.py",
+        "gateway/ledger/prometheus.py",
+        "retrieval/client.py",
+    ),
+    "asyncpg": ("gateway/db/",),
     "alembic": ("migrations/",),
     "httpx2": ("gateway/cli/hub.py",),
     "huggingface_hub": ("gateway/cli/hub.py",),
@@ -29,6 +36,7 @@ PLACES = {
     "qdrant_edge": ("retrieval/store/",),
     "re2": ("policies/detectors/",),
     "sentence_transformers": ("retrieval/embed.py",),
+    "smtplib": ("gateway/alerts/mail.py",),
     "sqlalchemy": ("gateway/db/", "migrations/", "retrieval/registry/"),
     "sqlite3": ("gateway/db/", "migrations/", "retrieval/registry/"),
     "torch": ("retrieval/embed.py",),
@@ -37,11 +45,14 @@ PLACES = {
 }
 """Where a package may be imported for use; a name in an annotation may be spoken of anywhere."""
 
-NOWHERE = {"httpx", "requests", "urllib3", "urllib.request", "ftplib", "smtplib", "telnetlib"}
+NOWHERE = {"httpx", "requests", "urllib3", "urllib.request", "ftplib", "telnetlib"}
 """Other ways to the network than the guard's."""
 
 OUTWARDS = {
     "gateway/upstream/guard.py": "the one place that connects to deployments",
+    "gateway/alerts/mail.py": "hands alerts to the mail server that the pack names",
+    "gateway/alerts/post.py": "tells the places that the pack's alerts name, over HTTP",
+    "gateway/ledger/prometheus.py": "reads the meters of machines from the server that the pack names",
     "gateway/cli/hub.py": "fetches a model file when `soleira models pull` is called",
     "gateway/cli/running.py": "asks a running house over its admin socket",
     "gateway/cli/reach.py": "asks whether a running house answers on its socket",
@@ -58,7 +69,7 @@ CONNECTORS = frozenset(
     ClientSession TCPConnector UnixConnector
     open_connection open_unix_connection create_connection create_unix_connection create_datagram_endpoint
     sock_connect sock_sendto connect_ex sendto HTTPConnection HTTPSConnection urlopen from_url Redis StrictRedis
-    HfApi hf_hub_download snapshot_download http_get
+    SMTP SMTP_SSL HfApi hf_hub_download snapshot_download http_get
     """.split()
 )
 """Calls and classes that lead to a connection, by the last part of their names."""

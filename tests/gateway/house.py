@@ -113,9 +113,13 @@ async def house(
     *,
     rules: Mapping[str, Any] = RULES,
     passages: Sequence[Passage] = (),
+    budgets: Mapping[str, Any] | None = None,
+    store: str | None = None,
 ) -> AsyncIterator[House]:
-    """Run a gateway on a free loopback port."""
-    settings = make_settings(data, rules, deployments)
+    """Run a gateway on a free loopback port; `budgets` is its budgets.yaml, `store` the URL of a Valkey."""
+    settings = make_settings(data, rules, deployments).model_copy(update={"redis_url": store})
+    if budgets is not None:
+        (settings.pack / "budgets.yaml").write_text(json.dumps(budgets))
     retriever = FakeRetriever(list(passages))
     async with open_runtime(settings, retriever, loopback_only=True) as runtime, served(create_app(runtime)) as url:
         yield House(url, runtime, retriever)
