@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from gateway.cli import reach, running
 from gateway.db import keys
 from gateway.db.engine import open_engine
 from gateway.ledger.spend import spend
+from policies.load import load_pack
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from datetime import tzinfo
     from pathlib import Path
 
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from gateway.db.keys import KeyRow, KeySpec
+    from gateway.ledger.spans import Question
     from gateway.settings import Settings
 
 Json = dict[str, Any]
@@ -31,21 +35,21 @@ class Ledger(Protocol):
     def create_key(self, spec: KeySpec) -> Json: ...
     def list_keys(self) -> list[Json]: ...
     def revoke_key(self, name: str) -> bool: ...
-    def spend(self) -> Json: ...
+    def spend(self, question: Question) -> Json: ...
 
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Ledger]:
     """The running gateway's ledger, or the file itself where no house is running."""
     with reach.files(settings, settings.admin_socket) as ours:
-        yield OpenedLedger(settings.ledger_url) if ours else RunningLedger(settings.admin_socket)
+        yield OpenedLedger(settings) if ours else RunningLedger(settings.admin_socket)
 
 
 class OpenedLedger:
-    """The ledger's file, opened by this process."""
+    """The ledger itself, opened by this process."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
 
     def create_key(self, spec: KeySpec) -> Json:
         async def create() -> str:
@@ -68,16 +72,23 @@ class OpenedLedger:
 
         return asyncio.run(revoke()) is not None
 
-    def spend(self) -> Json:
+    def spend(self, question: Question) -> Json:
         async def total() -> Json:
+            span = question.span(self._zone(question))
             async with self._engine() as engine:
-                return (await spend(engine)).as_dict()
+                return (await spend(engine, span, question.grouping, question.where)).as_dict()
 
         return asyncio.run(total())
 
+    def _zone(self, question: Question) -> tzinfo:
+        """The pack's; where nothing asks for a calendar, a pack that is wrong keeps nobody from what was spent."""
+        if not (question.start or question.end or question.by):
+            return UTC
+        return load_pack(self._settings.pack, self._settings.models).budgets.zone
+
     @asynccontextmanager
     async def _engine(self) -> AsyncIterator[AsyncEngine]:
-        engine = open_engine(self._url)
+        engine = open_engine(self._settings.ledger_url)
         try:
             yield engine
         finally:
@@ -107,6 +118,8 @@ class RunningLedger:
             raise
         return True
 
-    def spend(self) -> Json:
-        total: Json = running.ask(self._path, "GET", "/spend")
+    def spend(self, question: Question) -> Json:
+        words = [("from", question.start), ("to", question.end), ("group_by", question.by)]
+        only = [(name, value) for name, values in question.where.items() for value in values]
+        total: Json = running.ask(self._path, "GET", f"/spend?{urlencode([*words, *only])}")
         return total

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.db import attempts
+from gateway.ledger import usage
+from gateway.ledger.usage import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from datetime import datetime
+    from collections.abc import Iterable
 
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from gateway.db.attempts import Group
+    from gateway.db.rollups import Summed
+    from gateway.ledger.usage import By, Report, Where
+
+_DIMENSIONS = ("model", "zone", "deployment", "principal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Line:
     nano_usd: int
     attempts: int
     estimated: int
+    tokens: int
+    """All of them, those of every lane."""
     fresh: int
     cached: int
     output: int
@@ -33,60 +38,82 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """All attempts since a moment. What is only held is not spent yet and counts in `held_nano_usd` alone."""
+    """A report, with its lines by model, zone, deployment and principal beside those that were asked for.
 
-    total_nano_usd: int
-    held_nano_usd: int
-    attempts: int
-    """Settled ones."""
-    estimated: int
-    """Of these, how many were charged at an estimate."""
-    held: int
+    What is only held is not spent yet and counts in `held_nano_usd` alone.
+    """
+
+    report: Report
     by_model: tuple[Line, ...]
     by_zone: tuple[Line, ...]
     by_deployment: tuple[Line, ...]
     by_principal: tuple[Line, ...]
 
-    def as_dict(self) -> dict[str, object]:
+    @property
+    def total_nano_usd(self) -> int:
+        return self.report.total.cost_nano_usd
+
+    @property
+    def held_nano_usd(self) -> int:
+        return self.report.held_nano_usd
+
+    @property
+    def attempts(self) -> int:
+        """Settled ones."""
+        return self.report.total.attempts
+
+    @property
+    def estimated(self) -> int:
+        """Of these, how many were charged at an estimate."""
+        return self.report.total.estimated
+
+    @property
+    def held(self) -> int:
+        """How many are under way."""
+        return self.report.held
+
+    def as_dict(self) -> dict[str, Any]:
         """The form for JSON; `total_nano_usd` comes first."""
-        return asdict(self)
+        lines = {f"by_{name}": [asdict(line) for line in getattr(self, f"by_{name}")] for name in _DIMENSIONS}
+        return {**self.report.as_dict(), "attempts": self.attempts, "estimated": self.estimated, **lines}
 
 
-async def spend(engine: AsyncEngine, since: datetime | None = None) -> Spend:
-    """Sum the attempts that started at `since` or later; all of them by default."""
-    groups = await attempts.groups(engine, since)
-    settled = [group for group in groups if group.state != "held"]
-    held = [group for group in groups if group.state == "held"]
+async def spend(
+    engine: AsyncEngine, span: Span | None = None, by: By | None = None, where: Where | None = None
+) -> Spend:
+    """Sum the attempts that started within the span, all of them by default: every figure by one look at the sums."""
+    span, filters = span or Span.open(), usage.columns(where or {})
+    held = await attempts.held(engine, span.start, span.end, filters)
+    names = list(dict.fromkeys((*_DIMENSIONS, *usage.columns_of(by))))
+    groups = await usage.groups(engine, span, names, filters, by)
     return Spend(
-        total_nano_usd=sum(group.cost_nano_usd for group in settled),
-        held_nano_usd=sum(group.held_nano_usd for group in held),
-        attempts=sum(group.attempts for group in settled),
-        estimated=sum(group.estimated for group in settled),
-        held=sum(group.attempts for group in held),
-        by_model=_lines(settled, lambda group: group.model),
-        by_zone=_lines(settled, lambda group: group.zone),
-        by_deployment=_lines(settled, lambda group: group.deployment),
-        by_principal=_lines(settled, lambda group: group.principal),
+        report=usage.drawn_up(span, by, groups, held),
+        by_model=_lines(groups, "model"),
+        by_zone=_lines(groups, "zone"),
+        by_deployment=_lines(groups, "deployment"),
+        by_principal=_lines(groups, "principal"),
     )
 
 
-def _lines(groups: Iterable[Group], name_of: Callable[[Group], str]) -> tuple[Line, ...]:
+def _lines(groups: Iterable[Summed], dimension: str) -> tuple[Line, ...]:
     """One line per name, the dearest first."""
-    named: defaultdict[str, list[Group]] = defaultdict(list)
+    named: dict[str, list[Summed]] = {}
     for group in groups:
-        named[name_of(group)].append(group)
+        named.setdefault(group.names[dimension], []).append(group)
     lines = [_line(name, members) for name, members in named.items()]
     return tuple(sorted(lines, key=lambda line: (-line.nano_usd, line.name)))
 
 
-def _line(name: str, members: list[Group]) -> Line:
+def _line(name: str, members: list[Summed]) -> Line:
+    sums = usage.summed(members)
     return Line(
         name=name,
-        nano_usd=sum(group.cost_nano_usd for group in members),
-        attempts=sum(group.attempts for group in members),
-        estimated=sum(group.estimated for group in members),
-        fresh=sum(group.fresh for group in members),
-        cached=sum(group.cached for group in members),
-        output=sum(group.output for group in members),
-        reasoning=sum(group.reasoning for group in members),
+        nano_usd=sums.cost_nano_usd,
+        attempts=sums.attempts,
+        estimated=sums.estimated,
+        tokens=sums.tokens,
+        fresh=sums.fresh,
+        cached=sums.cached,
+        output=sums.output,
+        reasoning=sums.reasoning,
     )

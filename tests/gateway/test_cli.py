@@ -101,8 +101,9 @@ def test_a_key_is_made_listed_and_revoked_beside_a_house(data: Path) -> None:
 
 def keys_are_made_listed_and_revoked(data: Path) -> None:
     options = ("--groups", "adults,family", "--label", "private+health", "--collections", "papers", "--data", data)
+    allowed = ("--person", "Ana", "--budget-usd", "5/month", "--requests", "60/minute", "--concurrency", "4")
 
-    made = read("keys", "create", "ana", *options)
+    made = read("keys", "create", "ana", *options, *allowed)
     listed = read("keys", "list", "--data", data)
     revoked = read("keys", "revoke", "ana", "--data", data)
     again = soleira("keys", "revoke", "ana", "--data", data)
@@ -113,16 +114,33 @@ def keys_are_made_listed_and_revoked(data: Path) -> None:
         "clearance": "private",
         "label": "private+health",
         "collections": ["papers"],
+        "person": "Ana",
+        "role": "caller",
+        "budget_usd": "5/month",
+        "budget_tokens": None,
+        "requests": "60/minute",
+        "tokens": None,
+        "concurrency": 4,
     }
     assert made == {"name": "ana", **asked}
     assert [(key["name"], key["groups"], key["label"]) for key in listed] == [
         ("ana", ["adults", "family"], "private+health")
     ]
+    assert (listed[0]["budget_usd"], listed[0]["concurrency"]) == ("5/month", 4)
     assert "key" not in listed[0]
     assert "digest" not in listed[0]
     assert revoked == {"name": "ana", "state": "revoked"}
     assert again.exit_code == 1
     assert read("keys", "list", "--data", data)[0]["revoked_at"] is not None
+
+
+def test_a_key_with_a_budget_that_cannot_be_read_is_not_made(data: Path) -> None:
+    refused = soleira("keys", "create", "ana", "--budget-usd", "5/moon", "--data", data)
+    rate = soleira("keys", "create", "ana", "--requests", "60/minuet", "--data", data)
+
+    assert "'moon' is no time of a budget: use hour, day, week or month" in str(refused.exception)
+    assert "did you mean 'minute'?" in str(rate.exception)
+    assert read("keys", "list", "--data", data) == []
 
 
 @pytest.mark.usefixtures("gateway")

@@ -32,4 +32,4 @@ async def test_no_request_made_up_from_the_document_finds_a_fault(tmp_path: Path
         report, _ = await checker.communicate()
 
     assert checker.returncode == 0, report.decode()[-6000:]
-    assert b"Tested: 13" in report
+    assert b"Tested: 14" in report

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gateway.ledger.entries import Account
 from gateway.ledger.spend import spend
+from gateway.ledger.usage import Span
 from gateway.ledger.writer import open_writer
 from gateway.wire.lanes import Usage
 from tests.gateway.ledger.samples import BOOT, HOSTED, NOON, a_hold, a_settlement, deployment
@@ -32,17 +33,11 @@ async def written(ledger: Path, holds: list[tuple[Hold, Usage | None]]) -> None:
 
 
 async def test_an_empty_ledger_spent_nothing(engine: AsyncEngine) -> None:
-    assert (await spend(engine)).as_dict() == {
-        "total_nano_usd": 0,
-        "held_nano_usd": 0,
-        "attempts": 0,
-        "estimated": 0,
-        "held": 0,
-        "by_model": (),
-        "by_zone": (),
-        "by_deployment": (),
-        "by_principal": (),
-    }
+    told = (await spend(engine)).as_dict()
+
+    assert (told["total_nano_usd"], told["held_nano_usd"], told["attempts"], told["estimated"]) == (0, 0, 0, 0)
+    assert not any(told["total"].values())
+    assert [told[name] for name in ("lines", "by_model", "by_zone", "by_deployment", "by_principal")] == [[]] * 5
 
 
 async def test_sums_are_by_model_zone_deployment_and_principal(ledger: Path, engine: AsyncEngine) -> None:
@@ -80,21 +75,23 @@ async def test_since_counts_what_started_then_or_later(ledger: Path, engine: Asy
     earlier = replace(a_hold("att-1"), started_at=NOON - timedelta(microseconds=1))
     await written(ledger, [(earlier, Usage(fresh=1)), (a_hold("att-2"), Usage(fresh=2))])
 
-    assert (await spend(engine, NOON)).total_nano_usd == 6_000
+    assert (await spend(engine, Span.open(NOON))).total_nano_usd == 6_000
     assert (await spend(engine)).total_nano_usd == 9_000
 
 
 async def test_the_json_form_begins_with_the_total(ledger: Path, engine: AsyncEngine) -> None:
     await written(ledger, [(a_hold(), Usage(fresh=1))])
 
-    text = json.dumps((await spend(engine)).as_dict())
+    text = json.dumps((await spend(engine, by="zone")).as_dict())
 
     assert text.startswith('{"total_nano_usd": 3000,')
+    assert [(line["name"], line["nano_usd"]) for line in json.loads(text)["lines"]] == [("hosted", 3000)]
     assert json.loads(text)["by_model"][0] == {
         "name": "kimi-k3",
         "nano_usd": 3000,
         "attempts": 1,
         "estimated": 0,
+        "tokens": 1,
         "fresh": 1,
         "cached": 0,
         "output": 0,
