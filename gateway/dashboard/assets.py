@@ -1,4 +1,4 @@
-"""The files a page is made of: style, script, mark, and htmx out of the wheel that carries it."""
+"""The files a page is made of: style, script, mark, and htmx and Chart.js out of the wheels that carry them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,16 @@ def response(name: str) -> FileResponse:
 
 @cache
 def _files() -> dict[str, Path]:
-    return {**{path.name: path for path in _STATIC.iterdir()}, "htmx.js": _htmx()}
+    htmx = _carried("django_htmx", "static", "django_htmx", "htmx-2.min.js")
+    chart = _carried("unfold", "static", "unfold", "js", "chart", "chart.js")
+    return {**{path.name: path for path in _STATIC.iterdir()}, "htmx.js": htmx, "chart.js": chart}
 
 
-def _htmx() -> Path:
-    # Found, not imported: the package around the file needs Django.
-    spec = find_spec("django_htmx")
+def _carried(package: str, *file: str) -> Path:
+    # Found, not imported: the packages around the files need Django.
+    spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise FileNotFoundError("django-htmx, which carries the page's htmx, is not installed: run ./soleira again")
-    return Path(spec.submodule_search_locations[0], "static", "django_htmx", "htmx-2.min.js")
+        raise FileNotFoundError(
+            f"{package!r}, which carries the page's {file[-1]}, is not installed: run ./soleira again"
+        )
+    return Path(spec.submodule_search_locations[0], *file)

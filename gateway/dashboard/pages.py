@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from gateway.dashboard import asking, assets
+from gateway.dashboard.costs.pages import router as costs
 from gateway.dashboard.language import texts_for
 from gateway.dashboard.render import html
 from gateway.dashboard.route import PageRoute
@@ -29,6 +30,7 @@ from gateway.dashboard.shown import place, shown
 from gateway.dashboard.texts import Texts
 from gateway.dashboard.throttle import SECONDS, Throttle
 from gateway.db import attempts, decisions
+from gateway.db.keys import digest_of
 from gateway.errors import GatewayError, NotFound, Unauthenticated
 from gateway.ledger import spend
 from policies.decide import decide
@@ -55,6 +57,7 @@ def add_to(app: FastAPI, runtime: Runtime) -> None:
     """Serve the page from an application that holds the runtime."""
     app.state.dashboard = Door(Sessions.of(runtime.settings), Throttle())
     app.include_router(router)
+    app.include_router(costs)
 
 
 @router.get("")
@@ -65,6 +68,7 @@ async def show(runtime: CurrentRuntime, door: CurrentDoor, session: SignedIn, t:
     typed = decide(pack, Signals(pack.default_label))
     values = {
         "token": door.sessions.token(session),
+        "reader": False,
         "collections": await _collections(runtime),
         "models": [name for name in loaded.catalog.models() if name != "auto"],
         "default_label": pack.default_label,
@@ -129,16 +133,17 @@ async def sign_in(
     t: CurrentTexts,
     key: Annotated[str, Form()] = "",
 ) -> Response:
-    """Sign in with the admin key."""
+    """Sign in with the admin key, or with one that reads figures."""
     host = request.client.host if request.client else ""
     if not door.throttle.admits(host):
         return _sign_in_page(request, door, session, t, "too many tries", 429)
-    if not await _is_admin_key(runtime, key.strip()):
+    started = await _started(runtime, door, key.strip())
+    if started is None:
         await asyncio.sleep(_FAILED_SECONDS)
         return _sign_in_page(request, door, session, t, "wrong key", 401)
     door.throttle.forgive(host)
-    response = RedirectResponse("/dashboard", 303)
-    _set_session(request, response, door, door.sessions.start(signed_in=True))
+    response = RedirectResponse("/dashboard/costs" if started.reader else "/dashboard", 303)
+    _set_session(request, response, door, started)
     return response
 
 
@@ -157,11 +162,15 @@ async def send_file(name: str) -> Response:
     return assets.response(name)
 
 
-async def _is_admin_key(runtime: Runtime, key: str) -> bool:
+async def _started(runtime: Runtime, door: Door, key: str) -> Session | None:
+    """The session that a key opens; None if it opens no page."""
     try:
-        return (await runtime.principals.verify(key)).is_admin
+        principal = await runtime.principals.verify(key)
     except Unauthenticated:
-        return False
+        return None
+    if principal.is_admin:
+        return door.sessions.start(signed_in=True)
+    return door.sessions.start(signed_in=True, reader=digest_of(key)) if principal.role == "reader" else None
 
 
 def _sign_in_page(

@@ -21,20 +21,20 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 def html(template: str, texts: Texts, values: Mapping[str, object], status: int = 200) -> HTMLResponse:
     """A page, or a part of one, in the language of the texts."""
-    language = texts.language
-    content = (
-        _environment()
-        .get_template(template)
-        .render(
-            t=texts,
-            asset=assets.url,
-            dollars=lambda nano: figures.dollars(nano, language),
-            count=lambda number: figures.count(number, language),
-            moment=lambda at: figures.moment(at, language),
-            **values,
-        )
-    )
+    content = _environment().get_template(template).render({**_writing(texts), **values})
     return HTMLResponse(content, status)
+
+
+def _writing(texts: Texts) -> dict[str, object]:
+    """What every template can write with."""
+    language = texts.language
+    return {
+        "t": texts,
+        "asset": assets.url,
+        "dollars": lambda nano: figures.dollars(nano, language),
+        "count": lambda number: figures.count(number, language),
+        "moment": lambda at: figures.moment(at, language),
+    }
 
 
 @cache

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from gateway.dashboard import language
 from gateway.dashboard.render import html
-from gateway.dashboard.session import SignedOut
+from gateway.dashboard.session import FiguresAlone, SignedOut
 from gateway.errors import Forbidden, GatewayError
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class PageRoute(APIRoute):
                 _refuse_other_sites(request)
                 response = await handle(request)
             except SignedOut:
-                response = _to_sign_in(request)
+                response = _led_to(request, "/dashboard/login")
+            except FiguresAlone:
+                response = _led_to(request, "/dashboard/costs")
             except GatewayError as error:
                 response = html("error.html", language.texts_for(request), {"error": error}, error.status)
             _finish(request, response)
@@ -63,9 +65,8 @@ def _refuse_other_sites(request: Request) -> None:
         raise Forbidden("this form was sent from another site: open the page here and send it again")
 
 
-def _to_sign_in(request: Request) -> Response:
-    """Lead a visitor to the sign-in; what a script asked for is told so, for it cannot show another page."""
-    place = "/dashboard/login"
+def _led_to(request: Request, place: str) -> Response:
+    """Lead a visitor to another page; what a script asked for is told so, for it cannot show another page."""
     if request.method == "GET" and "hx-request" not in request.headers:
         return RedirectResponse(place, 303)
     return Response(status_code=401, headers={"hx-redirect": place})

@@ -13,6 +13,7 @@ from fastapi import Depends, Form, Request
 from itsdangerous import BadData, URLSafeSerializer
 
 from gateway.dashboard.throttle import Throttle
+from gateway.db import keys
 from gateway.errors import Forbidden
 from gateway.runtime import Runtime
 
@@ -34,10 +35,16 @@ class Session:
     signed_in: bool
     until: int
     """When it ends, in seconds since 1970."""
+    reader: str = ""
+    """The digest of the key that reads figures, and opens nothing else; empty: it was the admin key."""
 
 
 class SignedOut(Exception):
     """The page was asked for without a valid session."""
+
+
+class FiguresAlone(Exception):
+    """A reader of figures asked for another page than theirs."""
 
 
 class Sessions:
@@ -59,13 +66,13 @@ class Sessions:
         """The sessions of one house."""
         return cls(settings.secret.read_bytes(), settings.admin_digest or "")
 
-    def start(self, *, signed_in: bool) -> Session:
+    def start(self, *, signed_in: bool, reader: str = "") -> Session:
         """A new session; signing in always makes one, so an id known before is worth nothing."""
-        return Session(secrets.token_urlsafe(_TOKEN_BYTES), signed_in, int(self._clock()) + LIFETIME_SECONDS)
+        return Session(secrets.token_urlsafe(_TOKEN_BYTES), signed_in, int(self._clock()) + LIFETIME_SECONDS, reader)
 
     def cookie(self, session: Session) -> str:
         """The cookie's value."""
-        return str(self._serializer.dumps([session.id, session.signed_in, session.until]))
+        return str(self._serializer.dumps([session.id, session.signed_in, session.until, session.reader]))
 
     def read(self, cookie: str | None) -> Session | None:
         """The session of a cookie; None if it is forged, expired or ended."""
@@ -123,13 +130,32 @@ async def _session(request: Request, door: CurrentDoor) -> Session | None:
 AnySession = Annotated[Session | None, Depends(_session)]
 
 
-async def _signed_in(session: AnySession) -> Session:
+async def _reads_figures(session: AnySession, runtime: CurrentRuntime) -> Session:
     if session is None or not session.signed_in:
+        raise SignedOut
+    if session.reader and not await is_reader(runtime, session.reader):
         raise SignedOut
     return session
 
 
+ReadsFigures = Annotated[Session, Depends(_reads_figures)]
+"""The session of the admin, or of a reader whose key is still valid."""
+
+
+async def _signed_in(session: ReadsFigures) -> Session:
+    if session.reader:
+        raise FiguresAlone
+    return session
+
+
 SignedIn = Annotated[Session, Depends(_signed_in)]
+"""The session of the admin."""
+
+
+async def is_reader(runtime: Runtime, digest: str) -> bool:
+    """True if the digest is of a valid key that reads figures."""
+    row = await keys.find(runtime.engine, digest)
+    return row is not None and row.role == "reader"
 
 
 async def _own_form(session: AnySession, door: CurrentDoor, token: Annotated[str, Form()] = "") -> Session:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from gateway.dashboard.cost_words import WORDS as COSTS
+
 Language = Literal["en", "pt"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
@@ -55,12 +57,12 @@ WORDS: dict[str, tuple[str, str]] = {
         "What stays in the house, what leaves it, and what it costs.",
         "O que fica em casa, o que sai dela, e quanto custa.",
     ),
-    "admin key": ("Admin key", "Chave de administração"),
+    "your key": ("Your key", "Sua chave"),
     "key hint": (
-        "It was shown when Soleira started for the first time.",
-        "Ela foi mostrada quando o Soleira começou pela primeira vez.",
+        "The admin key, shown when Soleira started for the first time; or one that reads figures.",
+        "A chave de administração, mostrada quando o Soleira começou pela primeira vez; ou uma que lê números.",
     ),
-    "wrong key": ("This is not the admin key.", "Esta não é a chave de administração."),
+    "wrong key": ("This key does not open the page.", "Esta chave não abre a página."),
     "too many tries": (
         "Too many attempts. Wait a minute, then try again.",
         "Tentativas demais. Espere um minuto e tente de novo.",
@@ -183,4 +185,5 @@ WORDS: dict[str, tuple[str, str]] = {
     "forbidden.do": ("Load the page again.", "Carregue a página de novo."),
     "refused": ("That did not work", "Não funcionou"),
     "refused.do": ("The reason is below.", "O motivo está abaixo."),
+    **COSTS,
 }

@@ -119,7 +119,7 @@ async def test_private_text_for_a_hosted_model_is_refused_and_the_way_out_is_sho
 
 async def test_only_the_admin_key_opens_the_page_and_signing_out_closes_it(visit: Visit) -> None:
     await visit.sign_in("sk-not-the-key")
-    assert await visit.read("[role=alert]") == "This is not the admin key."
+    assert await visit.read("[role=alert]") == "This key does not open the page."
 
     await visit.sign_in(ADMIN_KEY)
     await visit.page.wait_for_selector("#ask")

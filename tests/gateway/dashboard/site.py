@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -16,7 +17,8 @@ from retrieval.client import CollectionInfo, RetrievalNotReady, Scope
 from tests.gateway.house import ADMIN_KEY, RULES, FakeRetriever, House, make_settings, served
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from retrieval.client import Passage
@@ -43,11 +45,16 @@ async def site(
     *,
     rules: Mapping[str, Any] = RULES,
     passages: Sequence[Passage] = (),
+    files: Mapping[str, Any] = {},
+    now: Callable[[], datetime] | None = None,
 ) -> AsyncIterator[House]:
-    """Run a gateway with its page on a free loopback port."""
+    """Run a gateway with its page on a free loopback port; `files` are more of its pack, `now` is its clock."""
     settings = make_settings(data, rules, deployments)
+    for name, content in files.items():
+        (settings.pack / name).write_text(json.dumps(content))
     retriever = Retriever(list(passages))
-    async with open_runtime(settings, retriever, loopback_only=True) as runtime:
+    async with open_runtime(settings, retriever, loopback_only=True) as opened:
+        runtime = replace(opened, now=now) if now else opened
         app = create_app(runtime)
         pages.add_to(app, runtime)
         async with served(app) as url:

@@ -70,7 +70,7 @@ async def test_another_key_does_not(stranger: Visitor, key: str) -> None:
     answer = await stranger.sign_in(key)
 
     assert answer.status == 401
-    assert "This is not the admin key." in answer.text
+    assert "This key does not open the page." in answer.text
     assert (await stranger.get("/dashboard")).status == 303
 
 

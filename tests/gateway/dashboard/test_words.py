@@ -6,13 +6,20 @@ import re
 import string
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from gateway import errors
 from gateway.dashboard import figures, pages
+from gateway.dashboard.costs.shown import LOOKED_AT
+from gateway.dashboard.costs.view import BYS, FLAGS, RANGES, Step
 from gateway.dashboard.language import preferred
 from gateway.dashboard.texts import LANGUAGES, WORDS, Texts
+from gateway.economics.workdays import Kind
+from gateway.ledger.entries import Bearer, Outcome
+from gateway.wire.lanes import LANES
+from policies.prices import Origin
 
 TEMPLATES = Path(pages.__file__).parent / "templates"
 
@@ -28,12 +35,29 @@ def test_a_text_takes_the_same_values_in_every_language() -> None:
 def test_every_text_that_a_template_asks_for_exists() -> None:
     asked = {
         name
-        for template in TEMPLATES.iterdir()
-        for name in re.findall(r"""\bt\(["']([^"']+)["']""", template.read_text(encoding="utf-8"))
+        for template in TEMPLATES.rglob("*.html")
+        for name in re.findall(r"""\bt\(["']([^"']+)["']\s*[,)]""", template.read_text(encoding="utf-8"))
     }
 
     assert len(asked) > 30
     assert asked <= WORDS.keys()
+
+
+def test_every_text_that_a_name_of_the_ledger_leads_to_exists() -> None:
+    led_to = {
+        *(f"by.{by}" for by in BYS),
+        *(f"range.{name}" for name in RANGES),
+        *(f"flag.{flag}" for flag in FLAGS),
+        *(f"by {step} title" for step in get_args(Step)),
+        *(f"outcome.{outcome}" for outcome in (*get_args(Outcome), "held")),
+        *(f"lane.{lane}" for lane in LANES),
+        *(f"borne.{bearer}" for bearer in get_args(Bearer)),
+        *(f"origin.{origin}" for origin in get_args(Origin)),
+        *(f"forecast.{kind}" for kind in get_args(Kind)),
+        *(f"look.{flag}{one}" for flag in LOOKED_AT for one in ("", ".one")),
+    }
+
+    assert led_to <= WORDS.keys()
 
 
 def test_every_refusal_says_what_to_do() -> None:

@@ -1,0 +1,293 @@
+"""The cost page over HTTP: its figures are the rows' sums, and its addresses say all that it shows."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from gateway.db import keys
+from gateway.db.keys import KeySpec
+from tests.gateway.dashboard import books
+from tests.gateway.dashboard.books import total, within
+from tests.gateway.dashboard.site import Visitor, site, visitor
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.gateway.house import House
+
+_MONTH = within("2026-11-01", "2026-11-25")
+_SHOWN = within("2026-10-27", "2026-11-25")
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """A house whose ledger is known."""
+    made = site(tmp_path, books.deployments(), rules=books.ZONES, files=books.FILES, now=lambda: books.NOW)
+    async with made as running:
+        await books.enter(running.runtime)
+        yield running
+
+
+def sums(page: str, part: str) -> list[int]:
+    """The nano-dollars that a part of the page shows, in their order; a part is what has this id."""
+    found = re.search(rf'id="{part}".*?(?=<section|<div id=|<footer|\Z)', page, re.DOTALL)
+    assert found, f"the page has no part {part!r}"
+    return [int(value) for value in re.findall(r'<data class="money" value="(-?\d+)"', found[0])]
+
+
+async def test_the_big_figures_are_the_sums_of_their_rows(house: House, owner: Visitor) -> None:
+    page = (await owner.get("/dashboard/costs")).text
+    ledger = house.runtime.settings.ledger_path
+
+    assert sums(page, "today")[0] == total(ledger, within("2026-11-25", "2026-11-25")) > 0
+    assert sums(page, "month")[0] == total(ledger, _MONTH) > 0
+    assert sums(page, "forecast")[0] > total(ledger, _MONTH)
+
+
+async def test_the_table_of_the_picture_adds_up_day_by_day_and_place_by_place(house: House, owner: Visitor) -> None:
+    page = (await owner.get("/dashboard/costs")).text
+    ledger = house.runtime.settings.ledger_path
+    rows = re.findall(r"<tr data-axis=.*?</tr>", page, re.DOTALL)
+    values = [[int(value) for value in re.findall(r'value="(\d+)"', row)] for row in rows]
+
+    assert len(values) == 30
+    assert all(sum(parts) == whole for *parts, whole in values)
+    assert [sum(column) for column in zip(*values, strict=True)] == [
+        total(ledger, f"{_SHOWN} AND zone = '{zone}'") for zone in ("device", "cluster", "hosted")
+    ] + [total(ledger, _SHOWN)]
+    assert values[-2][-1] == total(ledger, within("2026-11-24", "2026-11-24"))
+
+
+@pytest.mark.parametrize(
+    ("by", "column", "names"),
+    [
+        ("person", "person", {"ana", "bruno"}),
+        ("key", "principal", {"ana-laptop", "bruno-bot"}),
+        ("model", "model", {"small", "kimi-k3"}),
+        ("deployment", "deployment", {"desk", "our-k3", "moonshot"}),
+        ("zone", "zone", {"device", "cluster", "hosted"}),
+        ("tag", "tag", {"", "reports"}),
+        ("label", "label", {"private", "internal"}),
+        ("collection", "collections", {"papers", ""}),
+    ],
+)
+async def test_each_line_of_a_breakdown_is_the_sum_of_its_rows(
+    house: House, owner: Visitor, by: str, column: str, names: set[str]
+) -> None:
+    page = (await owner.get(f"/dashboard/costs?by={by}")).text
+    table = page.partition('<table class="lines"')[2].partition("</table>")[0]
+    lines = dict(re.findall(r'data-name="([^"]*)".*?value="(\d+)"', table, re.DOTALL))
+
+    stored = {"papers": '["papers"]', "": "[]"} if by == "collection" else {}
+    assert lines.keys() == names
+    for name, nano_usd in lines.items():
+        where = f"{_SHOWN} AND {column} = '{stored.get(name, name)}'"
+        assert int(nano_usd) == total(house.runtime.settings.ledger_path, where)
+
+
+async def test_what_caches_routing_and_privacy_come_to_is_exact(house: House, owner: Visitor) -> None:
+    page = (await owner.get("/dashboard/costs")).text
+    ledger = house.runtime.settings.ledger_path
+
+    saved, routing, privacy = sums(page, "saved-title")[:3]
+    assert saved == total(ledger, _SHOWN, "saved_nano_usd") > 0
+    assert routing == total(ledger, _SHOWN, "routing_nano_usd") > 0
+    assert privacy == total(ledger, _SHOWN, "privacy_nano_usd") > 0
+
+
+async def test_own_machines_stand_apart_used_and_idle(house: House, owner: Visitor) -> None:
+    page = (await owner.get("/dashboard/costs")).text
+    sheet = (await owner.get("/dashboard/costs/machines.csv")).text.splitlines()
+
+    capital, rent, energy, staff, whole, used, idle = sums(page, "machines")
+    hours = 24 * 24 + 15  # from the 1st at midnight to the last whole half hour of the 25th
+    assert (capital, energy, staff) == (0, 0, 0)
+    assert whole == rent == hours * 110_000_000 == used + idle
+    assert idle > used > 0
+    assert sheet[0] == "Machine,Capital (USD),Rent (USD),Energy (USD),Staff (USD),Total (USD),Used (USD),Idle (USD)"
+    assert sheet[1].startswith("k3-node,0,")
+
+
+async def test_money_is_the_owner_s_and_written_as_the_language_does(owner: Visitor) -> None:
+    portuguese = (await owner.get("/dashboard/costs?lang=pt")).text
+    english = (await owner.get("/dashboard/costs?lang=en")).text
+    dollars = (await owner.get("/dashboard/costs?lang=pt&currency=USD")).text
+
+    assert re.search(r">R\$\u00a0\d{1,3},\d\d<", portuguese)
+    assert "27/10/2026" in portuguese
+    assert "5,40 por dólar, taxa do dono de 20/11/2026" in portuguese
+    assert re.search(r">R\$\d{1,3}\.\d\d<", english)
+    assert "27 Oct 2026" in english
+    assert re.search(r">US\$\u00a0\d{1,3},\d\d<", dollars)
+    assert ">R$" not in dollars.partition("</nav>")[2]
+
+
+async def test_what_needs_a_look_is_told_with_the_way_to_it(owner: Visitor) -> None:
+    page = (await owner.get("/dashboard/costs")).text
+    looks = page.partition('id="look"')[2]
+
+    assert "1 call is charged at an estimate" in looks
+    assert "flag=estimated" in looks
+    assert "1 call failed" in looks
+    assert "moonshot: the price was looked up on 15 Jan 2026" in looks
+    rows = await owner.get("/dashboard/costs/rows?from=2026-10-27&to=2026-11-25&flag=estimated")
+    assert rows.text.count("data-attempt=") == 1
+
+
+async def test_every_number_leads_to_rows_that_come_to_it(house: House, owner: Visitor) -> None:
+    page = (await owner.get("/dashboard/costs?by=deployment")).text
+    links = dict.fromkeys(
+        re.findall(r'<a class="sum" href="(/dashboard/costs/rows[^"]+)"><data class="money" value="(\d+)"', page)
+    )
+
+    checked = 0
+    for written, value in links:
+        href = html.unescape(written)
+        asked = parse_qs(urlsplit(href).query)
+        if "deployment" not in asked and "zone" not in asked:
+            continue
+        rows = (await owner.get(href.replace("/rows?", "/rows.csv?"))).text.splitlines()
+        cost = rows[0].split(",").index("cost_usd")
+        costs = [row.split(",")[cost] for row in rows[1:]]
+        assert sum(round(float(each) * 1_000_000_000) for each in costs if each) == int(value)
+        checked += 1
+    assert checked > 30
+
+
+async def test_rows_say_how_a_call_went_and_nothing_of_what_was_said(owner: Visitor) -> None:
+    rows = (await owner.get("/dashboard/costs/rows?from=2026-11-25&to=2026-11-25")).text
+    request = (await owner.get("/dashboard/costs/requests/dec_0001")).text
+
+    assert rows.count("data-attempt=") == 4
+    assert "under way" in rows
+    assert "borne by the house" in rows
+    assert "Read from cache" in request
+    assert "1,200" in request
+    assert (await owner.get("/dashboard/costs/requests/dec_none")).status == 404
+
+
+async def test_older_rows_follow_without_a_gap(owner: Visitor) -> None:
+    seen: list[str] = []
+    path: str | None = "/dashboard/costs/rows?from=2026-10-01&to=2026-11-25"
+    while path:
+        page = (await owner.get(path)).text
+        seen += re.findall(r'data-attempt="([^"]+)"', page)
+        older = re.search(r'<a href="([^"]+)" rel="next"', page)
+        path = older[1].replace("&amp;", "&") if older else None
+
+    assert len(seen) == len(set(seen)) == len(list(books.entries())) + 1
+
+
+async def test_a_comparison_stands_beside_with_the_sums_of_the_days_before(house: House, owner: Visitor) -> None:
+    page = (await owner.get("/dashboard/costs?compare=1")).text
+    footer = re.search(r"<tfoot>.*?</tfoot>", page, re.DOTALL)
+
+    assert footer
+    before = int(re.findall(r'value="(\d+)"', footer[0])[-1])
+    assert before == total(house.runtime.settings.ledger_path, within("2026-09-27", "2026-10-26"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["range=7d", "range=last-month&by=model", "from=2026-11-01&to=2026-11-10&compare=1&person=ana", "zone=device"],
+)
+async def test_an_address_holds_all_of_the_view(owner: Visitor, query: str) -> None:
+    page = (await owner.get(f"/dashboard/costs?{query}")).text
+    hrefs = [href.replace("&amp;", "&") for href in re.findall(r'href="(/dashboard/costs\?[^"#]*)', page)]
+    csv = re.search(r'href="(/dashboard/costs/days\.csv[^"]*)"', page)
+
+    assert csv
+    assert parse_qs(urlsplit(csv[1].replace("&amp;", "&")).query) == parse_qs(query)
+    assert {(await owner.get(href)).status for href in dict.fromkeys(hrefs)} == {200}
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("range=fortnight", "use one of 7d, 30d"),
+        ("by=modle", "did you mean &#39;model&#39;?"),
+        ("from=2026-13-01", "write it as 2026-11-28 or 28/11/2026"),
+        ("from=2026-11-02&to=2026-11-01", "exchange them"),
+        ("from=2016-01-01&to=2026-01-01", "choose fewer days"),
+    ],
+)
+async def test_an_address_that_makes_no_sense_says_what_would(owner: Visitor, query: str, told: str) -> None:
+    answer = await owner.get(f"/dashboard/costs?{query}")
+
+    assert answer.status == 400
+    assert told in answer.text
+
+
+async def test_days_may_be_written_as_in_brazil(owner: Visitor) -> None:
+    page = await owner.get("/dashboard/costs?from=01/11/2026&to=10/11/2026")
+
+    assert page.status == 200
+    assert page.text.count("<tr data-axis=") == 10
+
+
+async def test_csv_has_every_digit_and_opens_in_brazil(house: House, owner: Visitor) -> None:
+    english = (await owner.get("/dashboard/costs/days.csv?range=7d&lang=en")).text
+    portuguese = (await owner.get("/dashboard/costs/lines.csv?range=7d&lang=pt")).text
+    ledger = house.runtime.settings.ledger_path
+
+    last = english.splitlines()[-1].split(",")
+    assert last[:2] == ["2026-11-25", "2026-11-25"]
+    assert round(float(last[-2]) * 1_000_000_000) == total(ledger, within("2026-11-25", "2026-11-25"))
+    assert portuguese.startswith("\ufeffPessoa;Total (USD);Total (BRL);")
+    cost = f"{total(ledger, within('2026-11-19', '2026-11-25') + ' AND person = ' + repr('bruno')):010}"
+    assert f"bruno;{int(cost[:-9])},{cost[-9:].rstrip('0')};" in portuguese
+
+
+async def test_the_statement_s_parts_come_to_its_total(house: House, owner: Visitor) -> None:
+    page = (await owner.get("/dashboard/costs/statement?month=2026-11&lang=en")).text
+    ledger = house.runtime.settings.ledger_path
+
+    whole, charged, borne, surcharges = sums(page, "statement-total")[:4]
+    assert whole == total(ledger, within("2026-11-01", "2026-11-30")) == charged + borne
+    assert borne == 30
+    assert surcharges == 0
+    assert "Statement for November 2026" in page
+    assert "The month has not ended." in page
+    assert (await owner.get("/dashboard/costs/statement?month=2026-23")).status == 400
+
+
+async def test_a_reader_sees_figures_and_nothing_else(house: House) -> None:
+    key = await keys.create(house.runtime.engine, KeySpec(name="books", role="reader"))
+    async with visitor(house) as reader:
+        signed = await reader.sign_in(key)
+        assert signed.headers["location"] == "/dashboard/costs"
+        page = await reader.get("/dashboard/costs")
+        assert page.status == 200
+        assert 'href="/dashboard"' not in page.text.partition("</header>")[0].partition("<nav")[2]
+
+        front = await reader.get("/dashboard")
+        assert (front.status, front.headers["location"]) == (303, "/dashboard/costs")
+        asked = await reader.post("/dashboard/ask", {"token": page.token, "question": "Olá?"})
+        assert asked.status == 401
+        for path in ("/dashboard/ledger", "/dashboard/collections", "/dashboard/decisions/dec_0001"):
+            assert (await reader.get(path)).status == 303
+
+        await keys.revoke(house.runtime.engine, "books")
+        assert (await reader.get("/dashboard/costs")).headers["location"] == "/dashboard/login"
+
+
+async def test_a_caller_s_key_opens_no_page(house: House) -> None:
+    key = await keys.create(house.runtime.engine, KeySpec(name="phone"))
+    async with visitor(house) as caller:
+        assert (await caller.sign_in(key)).status == 401
+        assert (await caller.get("/dashboard/costs")).headers["location"] == "/dashboard/login"
+
+
+async def test_names_from_the_ledger_are_text(house: House, owner: Visitor) -> None:
+    page = await owner.get("/dashboard/costs?person=%3Cscript%3Ealert(1)%3C/script%3E")
+
+    assert page.status == 200
+    assert "<script>alert" not in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
