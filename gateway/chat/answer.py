@@ -48,6 +48,8 @@ Finish = Callable[[], Awaitable[None]]
 log = structlog.get_logger()
 
 _CLIENT_LEFT = 499
+_LANES = {"embeddings": "embedding", "rerank": "rerank"}
+"""Where the input belongs of endpoints that write nothing."""
 _EVENT_STREAM = b"text/event-stream; charset=utf-8"
 
 
@@ -89,7 +91,7 @@ class _Answering:
         self._answered: Attempt | None = None
         """The attempt that answered, from its beginning to its end."""
         self._record = admission.record
-        self._tap = Tap(admission.prompt_tokens)
+        self._tap = Tap(admission.prompt_tokens, _LANES.get(admission.call.request.format.endpoint, "fresh"))
         self._attempts = Attempts(runtime, admission, self._tap)
         self._rendering: Rendering | None = None
         self._sent: dict[str, Prepared] = {}
@@ -189,7 +191,9 @@ class _Answering:
 
     def _note(self, record: Attempt) -> None:
         """Write down what went by."""
-        record.usage = self._tap.usage
+        usage = self._tap.usage
+        # What an endpoint without an answer in words did not say is known no better than when it was held.
+        record.usage = None if usage.estimated and self._request.chat is None else usage
         record.service_tier = self._tap.service_tier
         record.answered_by(self._tap.model)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.privacy.conversations import text_in
 from gateway.wire.lanes import Usage
 from gateway.wire.shapes import choices_of
-from gateway.wire.usage import estimate_tokens, read_usage
+from gateway.wire.usage import estimate_tokens, in_lane, read_usage, service_tier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +28,10 @@ class _Choice:
 class Tap:
     """Sees a whole answer once, or a stream chunk by chunk."""
 
-    def __init__(self, prompt_estimate: int) -> None:
+    def __init__(self, prompt_estimate: int, lane: str = "fresh") -> None:
+        """`lane` is where the input belongs: `embedding` or `rerank` where nothing is written."""
         self._prompt_estimate = prompt_estimate
+        self._lane = lane
         self._said: Usage | None = None
         self._seen_when_said = 0
         self._visible_bytes = 0
@@ -52,13 +54,17 @@ class Tap:
             self._hear(seen, _object(choice.get("delta")) or _object(choice.get("message")))
             seen.finished = seen.finished or bool(choice.get("finish_reason"))
         self._listen(read_usage(chunk) or self._rest_of_usage(chunk))
+        self.service_tier = service_tier(chunk) or self.service_tier
 
     def _rest_of_usage(self, chunk: Mapping[str, Any]) -> Usage | None:
         """The usage where a stream says the prompt at its start and, at its end, what it wrote alone (Anthropic)."""
-        written = _object(chunk.get("usage")).get("completion_tokens")
-        if self._said is None or not isinstance(written, int) or isinstance(written, bool) or written < 0:
+        stated = _object(chunk.get("usage"))
+        if self._said is None or "completion_tokens" not in stated:
             return None
-        return replace(self._said, output=written, reasoning=0)
+        written = read_usage({"usage": {**stated, "prompt_tokens": 0}})
+        if written is None:
+            return None
+        return replace(self._said, output=written.output, reasoning=written.reasoning)
 
     @property
     def finished(self) -> bool:
@@ -79,7 +85,9 @@ class Tap:
         )
         said = self._said
         if said is None:
-            return seen
+            return in_lane(seen, self._lane)
+        if self._lane != "fresh":
+            return in_lane(said, self._lane)
         if self._seen_when_said == self._seen_bytes or said.completion >= seen.completion:
             return said
         return replace(said, output=seen.output, reasoning=seen.reasoning, estimated=True)

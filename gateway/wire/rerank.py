@@ -157,7 +157,10 @@ class RerankShape(NamedAtTop):
         return None if _results(payload) else payload.get("error") or None
 
     def heard(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Its usage: in `usage` as Jina and vLLM say it, or in `meta` as Cohere does, where tokens are known."""
+        """Its usage: in `usage` as Jina and vLLM say it, or in `meta` as Cohere does, searches before tokens."""
+        units = _object(_object(payload.get("meta")).get("billed_units")).get("search_units")
+        if isinstance(units, int) and _is_count(units) and units and not _object(payload.get("usage")):
+            return {"usage": {"search_units": units}}  # that is what is billed, not the tokens that may stand beside it
         counts = [count for count in _stated(payload) if isinstance(count, int) and _is_count(count)]
         if not counts:
             return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.wire.lanes import Usage
@@ -12,24 +13,49 @@ Object = Mapping[str, Any]
 _BYTES_PER_TOKEN = 3
 PICTURE_TOKENS = 1_600
 """What vision models charge for a large picture: 1,568 (Claude, 1.15 megapixels), 1,105 (GPT-4o, 1024 x 1024 high)."""
+_TIERS = frozenset({"flex", "priority", "batch", "scale", "performance"})
+"""Service tiers that have prices of their own; the others are the standard one, by whatever name."""
 
 
 def read_usage(payload: Object) -> Usage | None:
     """The usage that a chat answer or chunk states; None if it states none, which is not the same as zero.
 
-    Shapes: OpenAI, vLLM, SGLang (`prompt_tokens_details`), Moonshot (`cached_tokens` at the top, `choices[].usage` in
-    streams), DeepSeek (`prompt_cache_hit_tokens`), llama-server (`timings`).
+    Shapes: OpenAI, vLLM, SGLang (`prompt_tokens_details`, with what was written to the cache, pictures and sound),
+    Anthropic's through LiteLLM (`cache_creation_input_tokens`, by their time to live), Moonshot (`cached_tokens` at the
+    top, `choices[].usage` in streams), DeepSeek (`prompt_cache_hit_tokens`), Gemini and xAI (thoughts beside the
+    completion, as the total tells), llama-server (`timings`), and rerankers that count searches (`search_units`).
     """
     stated = _stated(payload)
     timings = _object(payload.get("timings"))
     if not stated and not timings:
         return None  # so it is for nearly every chunk of a stream
+    searches = _count(stated, "search_units") or 0
     prompt, completion = _sums(stated, timings)
+    if searches:
+        prompt, completion = prompt or 0, completion or 0
     if prompt is None or completion is None:
         return None
-    cached = min(_cached(stated, timings), prompt)
-    output, reasoning = _split(completion, _reasoning(stated), _count(stated, "total_tokens"), prompt)
-    return Usage(fresh=prompt - cached, cached=cached, output=output, reasoning=reasoning)
+    total = _count(stated, "total_tokens")
+    usage = _input(prompt, stated, timings)
+    visible, reasoning = _split(completion, _reasoning(stated), total, prompt)
+    return replace(_output(usage, visible, stated), reasoning=reasoning, searches=searches)
+
+
+def service_tier(payload: Object) -> str | None:
+    """The tier that an answer or chunk says it was served under; None for the standard one, and for unknown words."""
+    for holder in (payload, _stated(payload)):
+        tier = holder.get("service_tier")
+        if isinstance(tier, str) and tier in _TIERS:
+            return tier
+    return None
+
+
+def in_lane(usage: Usage, lane: str) -> Usage:
+    """The usage of an endpoint that reads texts and writes none: all of its input is of one lane."""
+    if lane == "fresh":
+        return usage
+    prompt, other = (usage.prompt, 0) if lane == "embedding" else (0, usage.prompt)
+    return Usage(embedding=prompt, rerank=other, searches=usage.searches, estimated=usage.estimated)
 
 
 def estimate_tokens(text_bytes: int) -> int:
@@ -39,6 +65,61 @@ def estimate_tokens(text_bytes: int) -> int:
     about 3, so that this is at least what they take. Digits, base64 and rare scripts can take more, at most one a byte.
     """
     return -(-text_bytes // _BYTES_PER_TOKEN)
+
+
+@dataclass(slots=True)
+class _Rest:
+    """Tokens of one sum that no lane has yet: parts are taken out of it, never more than it holds."""
+
+    left: int
+
+    def take(self, count: int) -> int:
+        taken = min(count, self.left)
+        self.left -= taken
+        return taken
+
+
+def _input(prompt: int, stated: Object, timings: Object) -> Usage:
+    """The prompt in its lanes. What was cached or written is that, be it text or a picture: no token is in two."""
+    details = _object(stated.get("prompt_tokens_details"))
+    rest = _Rest(prompt)
+    cached = rest.take(_cached(stated, timings))
+    hours, minutes = _written(stated, details)
+    written_1h, written_5m = rest.take(hours), rest.take(minutes)
+    of_cached = _object(details.get("cached_tokens_details"))
+    image, audio = (
+        rest.take(max((_count(details, name) or 0) - (_count(of_cached, name) or 0), 0))
+        for name in ("image_tokens", "audio_tokens")
+    )
+    return Usage(
+        fresh=rest.left,
+        cached=cached,
+        cache_write_5m=written_5m,
+        cache_write_1h=written_1h,
+        image_input=image,
+        audio_input=audio,
+    )
+
+
+def _output(usage: Usage, visible: int, stated: Object) -> Usage:
+    details = _object(stated.get("completion_tokens_details"))
+    rest = _Rest(visible)
+    image, audio = (rest.take(_count(details, name) or 0) for name in ("image_tokens", "audio_tokens"))
+    return replace(usage, output=rest.left, image_output=image, audio_output=audio)
+
+
+def _written(stated: Object, details: Object) -> tuple[int, int]:
+    """What was written to the cache for an hour, and for five minutes or for a time that is not said."""
+    by_time = _object(stated.get("cache_creation")) or _object(details.get("cache_creation_token_details"))
+    hour, minutes = (_count(by_time, f"ephemeral_{time}_input_tokens") or 0 for time in ("1h", "5m"))
+    counts = (
+        _count(stated, "cache_creation_input_tokens"),
+        _count(details, "cache_creation_tokens"),
+        _count(details, "cache_write_tokens"),
+        _count(stated, "cache_write_tokens"),
+    )
+    total = max((count or 0 for count in counts), default=0)
+    return hour, max(total - hour, minutes)
 
 
 def _stated(payload: Object) -> Object:

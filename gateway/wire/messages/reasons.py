@@ -34,10 +34,16 @@ def finish_reason(stop: object) -> str | None:
 
 
 def usage_of_message(usage: Usage) -> dict[str, Any]:
-    """Input apart from what was cached, output with its thoughts."""
+    """Input apart from what was read from a cache and written to one, output with its thoughts."""
+    written = usage.cache_write_5m + usage.cache_write_1h
+    by_time = {
+        "ephemeral_5m_input_tokens": usage.cache_write_5m,
+        "ephemeral_1h_input_tokens": usage.cache_write_1h,
+    }
     return {
-        "input_tokens": usage.fresh,
-        "cache_creation_input_tokens": 0,
+        "input_tokens": usage.prompt - usage.cached - written,
+        "cache_creation_input_tokens": written,
+        **({"cache_creation": by_time} if written else {}),
         "cache_read_input_tokens": usage.cached,
         "output_tokens": usage.completion,
         "output_tokens_details": {"thinking_tokens": usage.reasoning},
@@ -51,12 +57,18 @@ def usage_of_chat(stated: Mapping[str, Any]) -> dict[str, Any]:
     fresh, output = _count(stated, "input_tokens"), _count(stated, "output_tokens")
     if fresh is not None:
         usage["prompt_tokens"] = fresh + (cached or 0) + (written or 0)
-        usage["prompt_tokens_details"] = {"cached_tokens": cached or 0}
+        usage["prompt_tokens_details"] = {
+            "cached_tokens": cached or 0,
+            "cache_write_tokens": written or 0,
+            "cache_creation_token_details": stated.get("cache_creation"),
+        }
     if output is not None:
         usage["completion_tokens"] = output
         details = stated.get("output_tokens_details")
         thinking = _count(details, "thinking_tokens") if isinstance(details, dict) else None
         usage["completion_tokens_details"] = {"reasoning_tokens": min(thinking or 0, output)}
+    if usage:
+        usage["service_tier"] = stated.get("service_tier")
     return usage
 
 

@@ -128,10 +128,11 @@ def failure(error: Mapping[str, Any], sequence_number: int) -> bytes:
 
 
 def usage_of(usage: Usage) -> dict[str, Any]:
-    """The usage of a response. Chat answers do not tell what was written to a cache: it stands within the input."""
+    """The usage of a response."""
+    written = usage.cache_write_5m + usage.cache_write_1h
     return {
         "input_tokens": usage.prompt,
-        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
+        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": written},
         "output_tokens": usage.completion,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": usage.prompt + usage.completion,

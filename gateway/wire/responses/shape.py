@@ -158,16 +158,15 @@ def _usage(response: Object) -> dict[str, Any]:
     stated = _object(response.get("usage"))
     if not stated:
         return {}
-    cached = _object(stated.get("input_tokens_details")).get("cached_tokens")
-    reasoning = _object(stated.get("output_tokens_details")).get("reasoning_tokens")
     return {
+        "service_tier": response.get("service_tier"),
         "usage": {
             "prompt_tokens": stated.get("input_tokens"),
             "completion_tokens": stated.get("output_tokens"),
             "total_tokens": stated.get("total_tokens"),
-            "prompt_tokens_details": {"cached_tokens": cached},
-            "completion_tokens_details": {"reasoning_tokens": reasoning},
-        }
+            "prompt_tokens_details": stated.get("input_tokens_details"),
+            "completion_tokens_details": stated.get("output_tokens_details"),
+        },
     }
 
 

@@ -170,7 +170,7 @@ def test_an_error_inside_a_success_is_seen() -> None:
     [
         (VLLM, Usage(fresh=11)),
         (VOYAGE, Usage(fresh=11)),
-        (COHERE, None),
+        (COHERE, Usage(searches=1)),
         ({**COHERE, "meta": {"tokens": {"input_tokens": 11, "output_tokens": 0}}}, Usage(fresh=11)),
         ({**COHERE, "meta": {"billed_units": {"total_tokens": 11}}}, Usage(fresh=11)),
         ({**COHERE, "usage": {"total_tokens": 0}}, Usage()),

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from gateway.catalog.prices import Price
+from gateway.ledger.price import charge
 from gateway.wire.lanes import Usage
-from gateway.wire.usage import estimate_tokens, read_usage
+from gateway.wire.messages import MESSAGES
+from gateway.wire.responses import RESPONSES
+from gateway.wire.usage import estimate_tokens, in_lane, read_usage, service_tier
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+PRICE = Price(Decimal("3.00"), Decimal("15.00"), "price page", date(2026, 10, 24), cached=Decimal("0.30"))
+_NAMES = (
+    "in.cached_tokens", "in.audio_tokens", "in.image_tokens", "in.cache_write_tokens", "in.cache_creation_tokens",
+    "out.reasoning_tokens", "out.audio_tokens", "out.image_tokens", "cached_tokens", "prompt_cache_hit_tokens",
+    "cache_creation_input_tokens", "reasoning_tokens",
+)  # fmt: skip
 
 SHAPES: dict[str, tuple[dict[str, Any], Usage | None]] = {
     "openai": (
@@ -72,6 +91,94 @@ SHAPES: dict[str, tuple[dict[str, Any], Usage | None]] = {
         {"usage": {"prompt_tokens": 1, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 20}}},
         Usage(fresh=1, output=5, reasoning=20),
     ),
+    "openai, with sound": (
+        {
+            "usage": {
+                "prompt_tokens": 100,
+                "completion_tokens": 50,
+                "prompt_tokens_details": {"audio_tokens": 60, "cached_tokens": 10, "image_tokens": 20},
+                "completion_tokens_details": {"audio_tokens": 40, "reasoning_tokens": 4},
+            }
+        },
+        Usage(fresh=10, cached=10, image_input=20, audio_input=60, output=6, reasoning=4, audio_output=40),
+    ),
+    "sound that was cached": (
+        {
+            "usage": {
+                "prompt_tokens": 100,
+                "completion_tokens": 1,
+                "prompt_tokens_details": {
+                    "audio_tokens": 60,
+                    "cached_tokens": 50,
+                    "cached_tokens_details": {"audio_tokens": 45, "text_tokens": 5},
+                },
+            }
+        },
+        Usage(fresh=35, cached=50, audio_input=15, output=1),
+    ),
+    "pictures that were cached, nobody says how many": (
+        {
+            "usage": {
+                "prompt_tokens": 1000,
+                "completion_tokens": 1,
+                "prompt_tokens_details": {"image_tokens": 900, "cached_tokens": 800},
+            }
+        },
+        Usage(cached=800, image_input=200, output=1),
+    ),
+    "written to the cache": (
+        {
+            "usage": {
+                "prompt_tokens": 100,
+                "completion_tokens": 1,
+                "prompt_tokens_details": {"cached_tokens": 10, "cache_write_tokens": 70},
+            }
+        },
+        Usage(fresh=20, cached=10, cache_write_5m=70, output=1),
+    ),
+    "anthropic through litellm": (
+        {
+            "usage": {
+                "prompt_tokens": 100,
+                "completion_tokens": 7,
+                "total_tokens": 107,
+                "cache_read_input_tokens": 30,
+                "cache_creation_input_tokens": 50,
+                "prompt_tokens_details": {
+                    "cached_tokens": 30,
+                    "cache_creation_tokens": 50,
+                    "cache_creation_token_details": {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 30},
+                },
+            }
+        },
+        Usage(fresh=20, cached=30, cache_write_5m=20, cache_write_1h=30, output=7),
+    ),
+    "more written than prompted": (
+        {"usage": {"prompt_tokens": 5, "completion_tokens": 1, "cache_creation_input_tokens": 9}},
+        Usage(cache_write_5m=5, output=1),
+    ),
+    "thoughts beside the answer, as gemini and xai count": (
+        {
+            "usage": {
+                "prompt_tokens": 8,
+                "completion_tokens": 3,
+                "total_tokens": 111,
+                "completion_tokens_details": {"reasoning_tokens": 100},
+            }
+        },
+        Usage(fresh=8, output=3, reasoning=100),
+    ),
+    "a picture as an answer": (
+        {
+            "usage": {
+                "prompt_tokens": 8,
+                "completion_tokens": 1300,
+                "completion_tokens_details": {"image_tokens": 1290, "text_tokens": 10},
+            }
+        },
+        Usage(fresh=8, output=10, image_output=1290),
+    ),
+    "searches": ({"usage": {"search_units": 2}}, Usage(searches=2)),
     "completion from the total": ({"usage": {"prompt_tokens": 10, "total_tokens": 14}}, Usage(fresh=10, output=4)),
     "prompt from the total": ({"usage": {"completion_tokens": 4, "total_tokens": 14}}, Usage(fresh=10, output=4)),
     "an explicit zero": ({"usage": {"prompt_tokens": 0, "completion_tokens": 0}}, Usage()),
@@ -102,3 +209,157 @@ def test_a_reported_usage_is_no_estimate() -> None:
 @pytest.mark.parametrize(("size", "tokens"), [(0, 0), (1, 1), (3, 1), (4, 2), (3000, 1000)])
 def test_an_estimate_is_a_token_for_every_three_bytes_rounded_up(size: int, tokens: int) -> None:
     assert estimate_tokens(size) == tokens
+
+
+LANES_OF_ONE_CALL = Usage(fresh=20, cached=80, output=6, reasoning=4)
+SAME_TOKENS: dict[str, Mapping[str, Any]] = {
+    "openai chat": {
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "total_tokens": 110,
+            "prompt_tokens_details": {"cached_tokens": 80, "audio_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 4, "audio_tokens": 0},
+        }
+    },
+    "openai responses": RESPONSES.heard(
+        {
+            "output": [],
+            "usage": {
+                "input_tokens": 100,
+                "output_tokens": 10,
+                "total_tokens": 110,
+                "input_tokens_details": {"cached_tokens": 80, "cache_write_tokens": 0},
+                "output_tokens_details": {"reasoning_tokens": 4},
+            },
+        }
+    ),
+    "anthropic messages": MESSAGES.heard(
+        {
+            "type": "message",
+            "content": [],
+            "usage": {
+                "input_tokens": 20,
+                "cache_read_input_tokens": 80,
+                "cache_creation_input_tokens": 0,
+                "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
+                "output_tokens": 10,
+                "output_tokens_details": {"thinking_tokens": 4},
+            },
+        }
+    ),
+    "moonshot": {
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "total_tokens": 110,
+            "cached_tokens": 80,
+            "completion_tokens_details": {"reasoning_tokens": 4},
+        }
+    },
+    "deepseek": {
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "prompt_cache_hit_tokens": 80,
+            "prompt_cache_miss_tokens": 20,
+            "completion_tokens_details": {"reasoning_tokens": 4},
+        }
+    },
+    "vllm": {
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "prompt_tokens_details": {"cached_tokens": 80},
+            "completion_tokens_details": {"reasoning_tokens": 4},
+        }
+    },
+    "sglang": {
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "prompt_tokens_details": {"cached_tokens": 80},
+            "reasoning_tokens": 4,
+        }
+    },
+    "llama-server": {
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "completion_tokens_details": {"reasoning_tokens": 4},
+        },
+        "timings": {"cache_n": 80, "prompt_n": 20, "predicted_n": 10},
+    },
+    "gemini through litellm": {
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "total_tokens": 110,
+            "prompt_tokens_details": {"cached_tokens": 80, "text_tokens": 20},
+            "completion_tokens_details": {"reasoning_tokens": 4, "text_tokens": 6},
+        }
+    },
+    "xai": {
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 6,
+            "total_tokens": 110,
+            "prompt_tokens_details": {"cached_tokens": 80, "text_tokens": 100},
+            "completion_tokens_details": {"reasoning_tokens": 4},
+        }
+    },
+}
+"""One call's tokens, as each upstream tells them."""
+
+
+@pytest.mark.parametrize("upstream", SAME_TOKENS)
+def test_the_same_tokens_cost_the_same_whoever_tells_of_them(upstream: str) -> None:
+    usage = read_usage(SAME_TOKENS[upstream])
+
+    assert usage == LANES_OF_ONE_CALL
+    assert charge(usage, PRICE, NOON).nano_usd == 20 * 3000 + 80 * 300 + 10 * 15000
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(_NAMES, st.integers(0, 5000))), st.data())
+def test_every_token_is_in_one_lane_whatever_the_parts_say(parts: dict[str, int], data: st.DataObject) -> None:
+    prompt, completion = data.draw(st.integers(0, 4000)), data.draw(st.integers(0, 4000))
+    inside = {name.removeprefix("in."): count for name, count in parts.items() if name.startswith("in.")}
+    out = {name.removeprefix("out."): count for name, count in parts.items() if name.startswith("out.")}
+    beside = {name: count for name, count in parts.items() if "." not in name}
+    stated = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": inside,
+        "completion_tokens_details": out,
+        **beside,
+    }
+
+    usage = read_usage({"usage": stated})
+
+    assert usage is not None
+    assert min(usage.lanes.values()) >= 0
+    assert (usage.prompt, usage.completion) == (prompt, completion)
+
+
+@pytest.mark.parametrize(
+    ("payload", "tier"),
+    [
+        ({"service_tier": "flex"}, "flex"),
+        ({"service_tier": "priority", "usage": {}}, "priority"),
+        ({"usage": {"service_tier": "batch"}}, "batch"),
+        ({"service_tier": "default"}, None),
+        ({"service_tier": "standard"}, None),
+        ({"service_tier": "what somebody wrote"}, None),
+        ({"service_tier": ["flex"]}, None),
+        ({}, None),
+    ],
+)
+def test_a_service_tier_is_one_of_a_few_words(payload: dict[str, Any], tier: str | None) -> None:
+    assert service_tier(payload) == tier
+
+
+@pytest.mark.parametrize(("lane", "expected"), [("embedding", Usage(embedding=9)), ("rerank", Usage(rerank=9))])
+def test_what_only_reads_is_in_its_own_lane(lane: str, expected: Usage) -> None:
+    assert in_lane(Usage(fresh=5, cached=4), lane) == expected
+    assert in_lane(Usage(fresh=5, cached=4), "fresh") == Usage(fresh=5, cached=4)

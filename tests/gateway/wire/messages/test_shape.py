@@ -61,14 +61,14 @@ def test_a_whole_message_is_heard() -> None:
 def test_the_prompt_includes_what_was_cached() -> None:
     usage = read_usage(MESSAGES.heard(MESSAGE))
 
-    assert usage == Usage(fresh=11, cached=20, output=3, reasoning=2)
+    assert usage == Usage(fresh=7, cached=20, cache_write_5m=4, output=3, reasoning=2)
 
 
 def test_the_last_word_of_a_stream_is_complete_by_itself() -> None:
     last = {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": STATED}
 
     assert ending(last) == "length"
-    assert read_usage(MESSAGES.heard(last)) == Usage(fresh=11, cached=20, output=3, reasoning=2)
+    assert read_usage(MESSAGES.heard(last)) == Usage(fresh=7, cached=20, cache_write_5m=4, output=3, reasoning=2)
 
 
 def test_a_last_word_without_the_input_invents_none() -> None:
