@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
+from tests.gateway.dashboard.site import Visitor
 from tests.money.books import HELD, ROLLED, TOTAL, cost_of, one
 from tests.money.gateways import ADMIN, body_of
 
@@ -35,13 +36,13 @@ async def test_every_sum_is_the_same_to_the_last_digit(
         gateway = opened.fleet.gateways[0]
         told = await _ask_all(gateway, session, prompts)
         counted = await _counter(session, gateway)
-        shown = await _usage(session, gateway)
+        shown, on_page = await _usage(session, gateway), await _page(gateway)
         rows, rolled = await one(opened.ledger, TOTAL), await one(opened.ledger, ROLLED)
         held = await one(opened.ledger, HELD)
 
     expected = sum(cost_of(*usage) for usage in prompts)
     assert rows["attempts"] == calls
-    assert rows["cost"] == rolled["cost"] == counted == shown == told == expected
+    assert rows["cost"] == rolled["cost"] == counted == shown == on_page == told == expected
     assert dict(rows) == dict(rolled)
     assert (rows["fresh"] + rows["cached"], rows["cached"]) == (opened.counts.prompt, opened.counts.cached)
     assert (rows["output"] + rows["reasoning"], rows["reasoning"]) == (
@@ -85,6 +86,17 @@ async def _counter(session: aiohttp.ClientSession, gateway: Gateway) -> int:
         text = await answer.text()
     values = re.findall(r"^soleira_cost_nano_usd_total\{[^}]*\} (\S+)$", text, re.MULTILINE)
     return int(sum(Decimal(value) for value in values))
+
+
+async def _page(gateway: Gateway) -> int:
+    """The figure of the month on the cost page, as its owner sees it."""
+    jar = aiohttp.CookieJar(unsafe=True)  # the host is an address
+    async with aiohttp.ClientSession(gateway.url, cookie_jar=jar) as http:
+        visits = Visitor(http, gateway.url)
+        await visits.sign_in(ADMIN)
+        page = await visits.get("/dashboard/costs")
+    figures = re.findall(r'<p class="figure"><a[^>]*><data class="money" value="(\d+)"', page.text)
+    return int(figures[1])  # today's comes first
 
 
 async def _usage(session: aiohttp.ClientSession, gateway: Gateway) -> int:
