@@ -9,10 +9,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gateway.db import readings, rollups
+from gateway.db import readings
 from gateway.economics import machines as economics
 from gateway.economics.calendar import day_of, start_of
 from gateway.economics.machines import Capital, Cost, Days, Power, Rate, Reading, split
+from gateway.ledger import days
 from gateway.ledger.price import as_usd
 from gateway.wire.lanes import LANES
 from policies.prices import rate_on
@@ -102,7 +103,8 @@ async def report(engine: AsyncEngine, pack: Pack, start: datetime, end: datetime
 
     Machines of which the pack says the marginal price alone are left out: their cost over time is not known.
     """
-    sums = {each.names["deployment"]: each.measures for each in await rollups.sums(engine, start, end, ("deployment",))}
+    groups = await days.sums(engine, pack.budgets.zone, start, end, ("deployment",))
+    sums = {group.names["deployment"]: group.measures for group in groups}
     found = []
     for name, machine in pack.machines.items():
         if not machine.has_costs:

@@ -80,9 +80,9 @@ def _migrate(settings: Settings) -> None:
     command = (sys.executable, "-P", "-m", "gateway.supervisor.migrate", str(settings.data))
     environment = {**child_environment(), **settings.database_environment}
     if subprocess.run(command, env=environment, check=False).returncode:
+        server = " or the server that SOLEIRA_DATABASE_URL names" if settings.database_url else ""
         raise MigrationError(
-            f"the databases in {settings.data}, or the server that SOLEIRA_DATABASE_URL names, could not be opened or "
-            "updated: the reason is above"
+            f"the databases in {settings.data}{server} could not be opened or updated: the reason is above"
         )
 
 

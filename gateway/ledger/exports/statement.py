@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from gateway.catalog.load import EMBEDDER
-from gateway.db import attempts, rollups
+from gateway.db import attempts
 from gateway.db.tables import BUCKET
 from gateway.economics.calendar import day_of, month
-from gateway.ledger import machines
+from gateway.ledger import days, machines
 from gateway.ledger.exports.offers import OWN_MACHINES, offer_of, offers_of
 from gateway.ledger.usage import Span, Sums, summed
 from policies.pack import QUOTES
@@ -125,7 +125,7 @@ async def statement(engine: AsyncEngine, pack: Pack, year: int, number: int, now
     zone = pack.budgets.zone
     span = Span(*month(year, number, zone), zone)
     held = await attempts.held(engine, span.start, span.end)
-    groups = await rollups.sums(engine, span.start, span.end, ("person", "principal", "deployment"))
+    groups = await days.sums(engine, zone, span.start, span.end, ("person", "principal", "deployment"))
     today = day_of(now, zone)
     hosted, own = _by_place(groups, offers_of(pack, today))
     return Statement(
