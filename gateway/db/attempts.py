@@ -160,6 +160,9 @@ async def _matching(search: _Search) -> list[AttemptRow]:
     if not search.where:
         return await search.rows(search.spanned, search.limit)
     dialect = search.connection.dialect
+    flag = seeking.flagged(search.where, dialect)
+    if flag is not None:
+        return await search.rows(search.spanned.where(flag, *search.told), search.limit)
     found = await search.rows(seeking.glance(search.spanned, search.where, dialect), search.limit)
     if len(found) == search.limit:
         return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Text, cast, func, or_
 
-from gateway.db.tables import DIMENSIONS
+from gateway.db.tables import DIMENSIONS, FLAGS
 from gateway.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 COLLECTION = "collection"
 """Filters by one member of `collections`, whatever the others are."""
 
-FLAGS = ("estimated", "assumed", "from_cache")
 STATES = ("state", "outcome", "bearer", "service_tier")
 """What single attempts, beyond the dimensions, can be told apart by."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, and_, desc, false, literal_column, or_, select, type_coerce, union
+from sqlalchemy import BigInteger, Boolean, and_, desc, false, literal_column, or_, select, type_coerce, union
 
-from gateway.db.matching import FLAGS, TELLING, conditions
-from gateway.db.tables import BUCKET, attempts, rollups
+from gateway.db.matching import TELLING, conditions
+from gateway.db.tables import BUCKET, FLAGS, attempts, rollups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +36,14 @@ def glance(newest: Select[Any], where: Mapping[str, Sequence[str]], dialect: Dia
     few = newest.limit(_FEW).subquery("few")
     matching = select(few).where(*conditions(few, where, dialect, TELLING))
     return matching.order_by(few.c.started_at.desc(), few.c.id.desc())
+
+
+def flagged(where: Mapping[str, Sequence[str]], dialect: Dialect) -> ColumnElement[bool] | None:
+    """What picks those with a flag that is asked for, as the small index of them says it; None: no flag is."""
+    flag = next((name for name in FLAGS if set(where.get(name, ())) <= {"true", "1"} and where.get(name)), None)
+    if flag is None:
+        return None
+    return literal_column(f"attempts.{flag} = 1" if dialect.name == "sqlite" else f"attempts.{flag}", Boolean())
 
 
 def is_told(where: Mapping[str, Sequence[str]], dialect: Dialect) -> bool:

@@ -77,6 +77,9 @@ FIRST_LANES = ("fresh", "cached", "output", "reasoning")
 LATER_LANES = tuple(lane for lane in LANES if lane not in FIRST_LANES)
 """Those that revision 0003 added."""
 
+FLAGS = ("estimated", "assumed", "from_cache")
+"""What is true of few attempts."""
+
 BUCKET = timedelta(minutes=30)
 """The stretch that rollups sum over; a day begins with one wherever the offset is a whole number of half hours."""
 
@@ -214,6 +217,17 @@ attempts = Table(
     CheckConstraint(
         "typeof(held_nano_usd) = 'integer' AND typeof(cost_nano_usd) IN ('integer', 'null')", name="cost_exact"
     ).ddl_if(dialect="sqlite"),
+    *(
+        # The few that something is the matter with, for whoever looks at them.
+        Index(
+            f"ix_attempts_{flag}",
+            "started_at",
+            "id",
+            sqlite_where=text(f"{flag} = 1"),
+            postgresql_where=text(flag),
+        )
+        for flag in FLAGS
+    ),
     Index(
         "ix_attempts_held_owner",
         "owner",

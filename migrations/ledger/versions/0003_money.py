@@ -25,6 +25,7 @@ _MEASURES = (
     "fresh", "cached", "cache_write_5m", "cache_write_1h", "output", "reasoning", "image_input", "image_output",
     "audio_input", "audio_output", "embedding", "rerank", "searches",
 )  # fmt: skip
+_FLAGS = ("estimated", "assumed", "from_cache")
 _EARLIER_LANES = ("fresh", "cached", "output", "reasoning")
 _BUCKET_MICROSECONDS = 1_800_000_000
 
@@ -44,6 +45,14 @@ def upgrade() -> None:
     for name in ("elsewhere", "service_tier", "price_origin", "price_as_of", "per_usd", "per_usd_as_of"):
         op.add_column("attempts", sa.Column(name, sa.Text))
     op.execute("UPDATE attempts SET person = principal")
+    for flag in _FLAGS:
+        op.create_index(
+            f"ix_attempts_{flag}",
+            "attempts",
+            ["started_at", "id"],
+            sqlite_where=sa.text(f"{flag} = 1"),
+            postgresql_where=sa.text(flag),
+        )
     _create_tables()
     op.execute(_SUM_UP)
 
@@ -51,6 +60,8 @@ def upgrade() -> None:
 def downgrade() -> None:
     for name in ("meter_readings", "alerts_sent", "rollups", "attempt_windows", "budget_windows"):
         op.drop_table(name)
+    for flag in _FLAGS:
+        op.drop_index(f"ix_attempts_{flag}", "attempts")
     for name in ("per_usd_as_of", "per_usd", "price_as_of", "price_origin", "service_tier", "elsewhere"):
         op.drop_column("attempts", name)
     for name in ("from_cache", "assumed", "bearer", *reversed(_COUNTS), "collections", "label", "tag", "person"):
