@@ -29,7 +29,7 @@ from gateway.catalog.packs import REFUSALS, Folder, Packs
 from gateway.dashboard import pages
 from gateway.db import marks
 from gateway.db.engine import open_engine
-from gateway.ledger import energy, ratios
+from gateway.ledger import energy, overview, ratios
 from gateway.ledger.limits import Limits
 from gateway.ledger.owners import this_process
 from gateway.ledger.recover import keep_recovering, recover
@@ -135,6 +135,7 @@ async def open_runtime(
         watch = Watch(engine, lambda: packs.current.pack, os.environ, now)
         await stack.enter_async_context(watching(watch))
         stack.enter_context(_running(energy.follow(engine, lambda: packs.current.pack, now)))
+        stack.enter_context(_running(overview.warm(engine, packs.current.pack, now())))
         secret = settings.secret.read_bytes()
         limits, cache = Limits(store), ResponseCache(store, secret, now)
         stack.enter_context(_running(limits.keep()))

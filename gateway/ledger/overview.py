@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -12,6 +13,7 @@ from gateway.db.tables import BUCKET
 from gateway.economics import calendar
 from gateway.economics.forecast import LATELY, Seen, forecast
 from gateway.economics.workdays import kind_in
+from gateway.errors import Unavailable
 from gateway.ledger import days, usage
 from gateway.ledger.usage import Span, columns, summed
 
@@ -91,6 +93,12 @@ async def overview(engine: AsyncEngine, pack: Pack, now: datetime, where: Where 
         held_nano_usd=held.nano_usd,
         held=held.attempts,
     )
+
+
+async def warm(engine: AsyncEngine, pack: Pack, now: datetime) -> None:
+    """Look once before anybody does, so that the first page of a large ledger does not wait for its days to be read."""
+    with suppress(Unavailable):
+        await overview(engine, pack, now)
 
 
 def home_zones(pack: Pack) -> frozenset[str]:
