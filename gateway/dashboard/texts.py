@@ -154,6 +154,16 @@ WORDS: dict[str, tuple[str, str]] = {
         "Escolha o modelo “automático”, ou um que rode onde isto pode ser lido; ou peça que uma aprovação abaixe o "
         "rótulo.",
     ),
+    "budget_exceeded": ("A budget is used up", "Um orçamento se esgotou"),
+    "budget_exceeded.do": (
+        "Wait until it begins anew, choose a model that costs nothing, or raise it in budgets.yaml.",
+        "Espere até que recomece, escolha um modelo que nada custa, ou aumente-o em budgets.yaml.",
+    ),
+    "rate_limit_exceeded": ("Too much at once", "Muita coisa ao mesmo tempo"),
+    "rate_limit_exceeded.do": (
+        "Wait a moment and ask again, or raise the limit in budgets.yaml.",
+        "Espere um momento e pergunte de novo, ou aumente o limite em budgets.yaml.",
+    ),
     "denied_by_rule": ("A rule forbids this", "Uma regra proíbe isto"),
     "denied_by_rule.do": (
         "Choose the model “automatic”, or change the rule in rules.yaml.",
