@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from policies.fields import Language, Strict, listed
+from policies.fields import Language, SecretSource, Strict, listed
 
 Occasion = Literal["budgets", "prices", "estimates"]
 """A budget has reached one of its thresholds; a price is old or has lapsed; many calls are charged at an estimate."""
@@ -92,21 +92,8 @@ def _is_address(value: str) -> bool:
     return True
 
 
-class Secret(Strict):
-    """Where a secret is read from; it is never written into a pack."""
-
-    env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
-    file: str | None = None
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        if (self.env is None) == (self.file is None):
-            raise ValueError("should name either env or file")
-        return self
-
-
-_FROM = Discriminator(lambda value: "from a source" if isinstance(value, dict | Secret) else "as text")
-Source = Annotated[Secret, Tag("from a source")]
+_FROM = Discriminator(lambda value: "from a source" if isinstance(value, dict | SecretSource) else "as text")
+Source = Annotated[SecretSource, Tag("from a source")]
 Address = Annotated[Annotated[str, AfterValidator(_address), Tag("as text")] | Source, _FROM]
 """An address, or where one is read from that is itself a secret, as many services' are."""
 Topic = Annotated[
@@ -136,7 +123,7 @@ class WebhookAlert(_Told):
     """A JSON message to an address; with a secret it is signed (Standard Webhooks)."""
 
     webhook: Address
-    secret: Secret | None = None
+    secret: SecretSource | None = None
 
 
 class Smtp(Strict):
@@ -147,7 +134,7 @@ class Smtp(Strict):
     port: Annotated[int | None, Field(ge=1, le=65535)] = None
     """By default 465, with `starttls` 587, with `none` 25."""
     user: str | None = None
-    password: Secret | None = None
+    password: SecretSource | None = None
 
     @property
     def at(self) -> int:
@@ -177,7 +164,7 @@ class NtfyAlert(_Told):
     """A message to a topic of an ntfy server."""
 
     ntfy: Topic
-    token: Secret | None = None
+    token: SecretSource | None = None
 
 
 def _kind(value: object) -> str:

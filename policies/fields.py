@@ -6,9 +6,9 @@ import json
 import re
 from decimal import Decimal
 from ipaddress import ip_network
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from policies.labels import Label, Level, Sensitivity
 from policies.zones import Addresses, Network
@@ -169,3 +169,16 @@ class Strict(BaseModel):
     """A map whose keys are all known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SecretSource(Strict):
+    """Where a secret is read from; it is never itself written into a pack."""
+
+    env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    file: str | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.env is None) == (self.file is None):
+            raise ValueError("should name either env or file")
+        return self

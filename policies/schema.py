@@ -31,6 +31,7 @@ from policies.fields import (
     ParameterValue,
     Prefer,
     Seconds,
+    SecretSource,
     SensitivityText,
     Strict,
     Tokens,
@@ -145,19 +146,6 @@ class RulesFile(Strict):
 # deployments.yaml
 
 
-class KeySource(Strict):
-    """Where an API key is read from; a key itself is never written into a pack."""
-
-    env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
-    file: str | None = None
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        if (self.env is None) == (self.file is None):
-            raise ValueError("should name either env or file")
-        return self
-
-
 class Operator(Strict):
     """Who runs the machines, and what they say they do with the texts."""
 
@@ -239,7 +227,7 @@ class DeploymentBase(Strict):
     """Where it is called; empty where `gguf` says what the house itself runs."""
     gguf: Gguf | None = None
     upstream_model: Name = Field(default_factory=lambda data: data.get("model", ""))
-    api_key: KeySource | None = None
+    api_key: SecretSource | None = None
     zone: Word
     grade: Grade = 3
     context: Annotated[int, Field(ge=1)] | None = None

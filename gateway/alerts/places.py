@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gateway.alerts.notices import Notice
-    from policies.alerts import Alert, Secret
-    from policies.fields import Language
+    from policies.alerts import Alert
+    from policies.fields import Language, SecretSource
 
 log = structlog.get_logger()
 
@@ -118,7 +118,7 @@ class Place:
         if left_out:
             log.warning("alert_taken_for_some_only", place=self.name, left_out=left_out)
 
-    def _address(self, written: str | Secret, key: str) -> str:
+    def _address(self, written: str | SecretSource, key: str) -> str:
         """The address; one out of the environment is looked at as the pack's own are when it is read."""
         if isinstance(written, str):
             return written
@@ -137,7 +137,7 @@ class Place:
             raise AlertUnusableError(f"{self.name}: there is no file {self.alert.ca} with certificates to trust")
         return str(path)
 
-    def _secret(self, source: Secret, key: str) -> str:
+    def _secret(self, source: SecretSource, key: str) -> str:
         try:
             value = (
                 self.environment.get(source.env, "")
@@ -165,7 +165,7 @@ def _kind(alert: Alert) -> str:
     return "ntfy"
 
 
-def _source(source: Secret) -> str:
+def _source(source: SecretSource) -> str:
     return f"the environment variable {source.env}" if source.env is not None else f"the file {source.file}"
 
 

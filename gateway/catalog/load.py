@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gateway.catalog.engines import Engines
+    from policies.fields import SecretSource
     from policies.load import Pack
-    from policies.schema import DeploymentSpec, KeySource, LimitsEntry, ParameterRules
+    from policies.schema import DeploymentSpec, LimitsEntry, ParameterRules
 
 DEMONSTRATION = "smollm2-135m"
 EMBEDDER = "e5-small"
@@ -154,7 +155,7 @@ def _variable(name: str, environment: Mapping[str, str]) -> str:
     return environment.get(name, "").strip()
 
 
-def _secret(name: str, reference: KeySource | None, environment: Mapping[str, str]) -> str | None:
+def _secret(name: str, reference: SecretSource | None, environment: Mapping[str, str]) -> str | None:
     if reference is None:
         return None
     if reference.env is not None:

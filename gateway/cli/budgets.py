@@ -41,7 +41,9 @@ def _line(standing: Standing, pack: Budgets) -> str:
     parts = [f"{budget.name}: {kind}{window.subject}, {standing.percent}% of this {budget.per}"]
     if window.limit_nano_usd is not None:
         spent, held, limit = map(as_usd, (standing.spent_nano_usd, standing.held_nano_usd, window.limit_nano_usd))
-        parts.append(f"US$ {spent} spent and {held} held of {limit}")
+        written = budget.money
+        own = f" ({written.currency} {written.amount})" if written is not None and written.currency != "USD" else ""
+        parts.append(f"US$ {spent} spent and {held} held of {limit}{own}")
     if window.limit_tokens is not None:
         used = f"{standing.spent_tokens} tokens used and {standing.held_tokens} held"
         parts.append(f"{used} of {window.limit_tokens}")
