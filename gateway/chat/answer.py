@@ -69,6 +69,7 @@ async def answer(runtime: Runtime, call: Call, listener: Listener) -> None:
     """Answer the call or refuse it; either way that is on record."""
     pack = runtime.packs.current.pack
     async with runtime.limits.enter(pack, call.principal.limits, call.account, most_tokens(pack, call)) as grant:
+        grant.used(0)  # a request that is refused uses nothing
         await _remember_request(runtime, call)
         try:
             admission = await admit(runtime, call)

@@ -232,3 +232,18 @@ async def test_a_limit_is_told_and_held(tmp_path: Path, stream: bool) -> None:
     assert json.loads(answers[2][2])["error"]["code"] == "rate_limit_exceeded"
     assert 0 < int(answers[2][1]["retry-after"]) <= 61
     assert len(up.requests) == 2
+
+
+async def test_a_request_that_the_policy_refuses_uses_no_tokens_of_a_limit(tmp_path: Path) -> None:
+    limits = {"limits": [{"of": {"key": "any"}, "tokens": "5000/minute"}]}
+    socket = tmp_path / "valkey.sock"
+    async with (
+        valkey(socket),
+        fake_upstream(WHOLE) as up,
+        house(tmp_path / "data", [deployment("m", up.url)], budgets=limits, store=f"unix://{socket}") as home,
+    ):
+        refused = [await ask(home, max_tokens=4000, headers={"soleira-label": "secret"}) for _ in range(3)]
+        answered = await ask(home, max_tokens=4000)
+
+    assert [status for status, _, _ in refused] == [403, 403, 403]
+    assert answered[0] == 200
