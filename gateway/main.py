@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 import sys
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -59,11 +59,13 @@ from policies.load import load_pack
 from retrieval.client import RetrievalClient, RetrievalError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine, Iterator
+    from collections.abc import AsyncGenerator, Coroutine
 
 log = structlog.get_logger()
 
 _DRAIN_SECONDS = 10
+_END_SECONDS = 1.0
+_TRIES_TO_END = 3
 
 
 def main() -> int:
@@ -92,10 +94,10 @@ async def _serve(settings: Settings, host: str, port: int) -> None:
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, _stop, public, admin)
-        with _running(_serve_exit(runtime)):  # until answers under way, which may need it, are given
-            async with asyncio.TaskGroup() as serving:
-                serving.create_task(public.serve())
-                serving.create_task(admin.serve())
+        # The exit is served until answers under way, which may need it, are given.
+        async with _running(_serve_exit(runtime)), asyncio.TaskGroup() as serving:
+            serving.create_task(public.serve())
+            serving.create_task(admin.serve())
 
 
 async def _serve_exit(runtime: Runtime) -> None:
@@ -129,22 +131,22 @@ async def open_runtime(
         stack.push_async_callback(store.aclose)
         principals = Principals(engine, settings.admin_digest or "")
         revocations = Revocations(store, principals)
-        stack.enter_context(_running(revocations.listen()))
-        stack.enter_context(_running(packs.follow(partial(_tell, retrieval))))
-        stack.enter_context(_running(keep_recovering(engine, boot)))
+        await stack.enter_async_context(_running(revocations.listen()))
+        await stack.enter_async_context(_running(packs.follow(partial(_tell, retrieval))))
+        await stack.enter_async_context(_running(keep_recovering(engine, boot)))
         watch = Watch(engine, lambda: packs.current.pack, os.environ, now)
         await stack.enter_async_context(watching(watch))
-        stack.enter_context(_running(energy.follow(engine, lambda: packs.current.pack, now)))
-        stack.enter_context(_running(overview.warm(engine, packs.current.pack, now())))
+        await stack.enter_async_context(_running(energy.follow(engine, lambda: packs.current.pack, now)))
+        await stack.enter_async_context(_running(overview.warm(engine, packs.current.pack, now())))
         secret = settings.secret.read_bytes()
         limits, cache = Limits(store), ResponseCache(store, secret, now)
-        stack.enter_context(_running(limits.keep()))
+        await stack.enter_async_context(_running(limits.keep()))
         conversations = Conversations(engine, writer, secret, await marks.digests(engine))
         observed, queues, cooldown = Observed(now), Queues(), Cooldown(store, now)
-        stack.enter_context(_running(cooldown.listen()))
+        await stack.enter_async_context(_running(cooldown.listen()))
         waking = await stack.enter_async_context(Waking(guard, awake=cooldown.succeeded))
         prober = Prober(guard, observed, packs, busy=queues.was_busy)
-        stack.enter_context(_running(prober.run()))
+        await stack.enter_async_context(_running(prober.run()))
         http, tickets = HttpClient(guard), Tickets()
         translating = LitellmClient(http, tickets, parts.litellm_socket(settings))
         yield Runtime(
@@ -185,14 +187,21 @@ async def _tell(retrieval: RetrievalClient) -> None:
         await retrieval.reload()
 
 
-@contextmanager
-def _running(work: Coroutine[None, None, None]) -> Iterator[None]:
-    """Keep work running in the background for as long as the context is open."""
+@asynccontextmanager
+async def _running(work: Coroutine[None, None, None]) -> AsyncGenerator[None, None]:
+    """Keep work running in the background for as long as the context is open, and see it end.
+
+    What it asked of a database is answered before that one is closed. A connection that is being made may swallow a
+    cancellation, so it is said again, and not waited for forever.
+    """
     task = asyncio.ensure_future(work)
     try:
         yield
     finally:
-        task.cancel()
+        for _ in range(_TRIES_TO_END):
+            task.cancel()
+            if (await asyncio.wait({task}, timeout=_END_SECONDS))[0]:
+                break
 
 
 class _Server(uvicorn.Server):
