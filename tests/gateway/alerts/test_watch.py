@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import count
@@ -69,6 +70,14 @@ async def spend(ledger: Path, pack: Pack, usage: Usage = MILLION, key: str = "an
     async with open_writer(ledger, replace(BOOT, boot_id=f"boot-{number}")) as writer:
         await writer.hold(hold)
         await writer.settle(a_settlement(hold, usage))
+
+
+async def gone(engine: AsyncEngine) -> None:
+    """Dispose of an engine that never connected: the driver's threads still speak to the loop when they end."""
+    await engine.dispose()
+    for thread in threading.enumerate():
+        if "_connection_worker_thread" in thread.name:
+            await asyncio.to_thread(thread.join, 10)
 
 
 def a_watch(engine: AsyncEngine, pack: Pack, now: datetime = NOON) -> Watch:
@@ -180,7 +189,7 @@ async def test_without_alerts_the_ledger_is_not_even_asked(tmp_path: Path) -> No
     nowhere = open_engine(url_of(tmp_path / "missing" / "ledger.db"))
 
     await a_watch(nowhere, pack).look()
-    await nowhere.dispose()
+    await gone(nowhere)
 
 
 async def test_the_watch_goes_on_while_the_ledger_is_away_and_ends_with_its_context(tmp_path: Path) -> None:
@@ -197,7 +206,7 @@ async def test_the_watch_goes_on_while_the_ledger_is_away_and_ends_with_its_cont
     watch = Watch(nowhere, in_force, {}, lambda: NOON, wait_none())
     async with watching(watch, seconds=0.01):
         await asyncio.wait_for(asked.wait(), 20)
-    await nowhere.dispose()
+    await gone(nowhere)
 
 
 async def test_a_message_under_way_is_given_back_when_the_watch_ends(
