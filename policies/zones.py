@@ -19,6 +19,9 @@ _PRIVATE = tuple(map(ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16
 _NAT64 = ip_network("64:ff9b::/96")
 
 
+_AT_HOME = frozenset({"loopback", "private"})
+
+
 @dataclass(frozen=True, slots=True)
 class Addresses:
     """The addresses a zone vouches for: named classes (`loopback`, `private`, `public`, `any`) and networks."""
@@ -59,6 +62,11 @@ class Zone:
             and label.redacted.level <= self.accept_redacted
             and self._covers(Sensitivity(self.clearance.level, label.redacted.compartments))
         )
+
+    @property
+    def is_home(self) -> bool:
+        """True if it admits the house's own addresses alone."""
+        return not self.addresses.networks and self.addresses.classes <= _AT_HOME
 
     def _covers(self, mark: Sensitivity) -> bool:
         if mark.level > self.clearance.level:

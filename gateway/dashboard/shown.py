@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from policies.pack import Pack
 
 Fate = Literal["home", "out", "nothing"]
-_AT_HOME = frozenset({"loopback", "private"})
 _HELD_BACK = frozenset({LabelExceedsClearance.code, NotLocal.code})
 """Attempts that ended so were stopped at the door: not a byte left."""
 _CLIENT_LEFT = 499
@@ -73,7 +72,7 @@ def shown(record: DecisionRecord, attempts: Sequence[AttemptRow], pack: Pack, te
 def is_home(zone_name: str, pack: Pack) -> bool:
     """True if the zone admits the house's own addresses alone; a zone that the pack no longer has is none."""
     zone = pack.zones.get(zone_name)
-    return zone is not None and not zone.addresses.networks and zone.addresses.classes <= _AT_HOME
+    return zone is not None and zone.is_home
 
 
 def place(zone_name: str, pack: Pack, texts: Texts) -> str:

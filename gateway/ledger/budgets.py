@@ -58,6 +58,11 @@ def window(budget: Budget, subject: str, budgets: Budgets, at: datetime) -> Wind
     )
 
 
+def kind_of(window_id: str) -> str:
+    """What the window of this id counts for: `key`, `house`."""
+    return window_id.split(":")[3]
+
+
 def _id(budget: Budget, subject: str, starts_at: datetime) -> str:
     """The same in every process; parts are quoted, so that no two windows are one."""
     whose = "own" if budget.own else "pack"

@@ -33,7 +33,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
 _WEEK = timedelta(days=7)
-_AT_HOME = frozenset({"loopback", "private"})
 _MONTHS_A_YEAR = 12
 
 
@@ -103,8 +102,7 @@ async def warm(engine: AsyncEngine, pack: Pack, now: datetime) -> None:
 
 def home_zones(pack: Pack) -> frozenset[str]:
     """The zones that admit the house's own addresses alone."""
-    zones = pack.zones.items()
-    return frozenset(name for name, zone in zones if not zone.addresses.networks and zone.addresses.classes <= _AT_HOME)
+    return frozenset(name for name, zone in pack.zones.items() if zone.is_home)
 
 
 def before(span: Span) -> Span:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Literal
 
 from gateway.catalog.overview import price_warnings, retiring
 from gateway.dashboard import figures
 from gateway.dashboard.costs.coin import DOLLARS, Coin
+from gateway.dashboard.costs.view import BYS, View
 from gateway.db.windows import WindowRow
 from gateway.economics import calendar
+from gateway.ledger.budgets import kind_of
 from gateway.ledger.exports.lanes import usage_of
 from gateway.ledger.overview import home_zones
 from policies.prices import rate_on
@@ -58,6 +60,8 @@ class Budget:
     limit: int
     left: str
     told: str
+    href: str | None = None
+    """The calls that it counts; None where nothing tells them apart, as for groups, or where there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +122,20 @@ def budgets(board: Board, w: Written) -> list[Budget]:
     """The budgets' windows under way, the fullest first, then those that nothing was spent of yet."""
     known = {row.budget for row in board.windows}
     unused = [_unused(each, board.opening.at, w) for each in w.pack.budgets.budgets if each.name not in known]
-    begun = sorted((_budget(row, w) for row in board.windows), key=lambda one: (-one.used / one.limit, one.name))
+    today = calendar.day_of(board.opening.at, w.zone)
+    shown = [replace(_budget(row, w), href=_behind(row, today, w)) for row in board.windows]
+    begun = sorted(shown, key=lambda one: (-one.used / one.limit, one.name))
     return begun + unused
+
+
+def _behind(row: WindowRow, today: date, w: Written) -> str | None:
+    """The address of the calls of a window so far."""
+    kind = kind_of(row.id)
+    by = next((each for each in BYS if each == kind), None)
+    if by is None and kind != "house":
+        return None
+    where = {} if by is None else {by: row.subject}
+    return View(calendar.day_of(row.starts_at, w.zone), today, where=where).rows()
 
 
 def _unused(budget: PackBudget, at: datetime, w: Written) -> Budget:

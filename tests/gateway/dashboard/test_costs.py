@@ -14,6 +14,8 @@ from gateway.db.keys import KeySpec
 from tests.gateway.dashboard import books
 from tests.gateway.dashboard.books import total, within
 from tests.gateway.dashboard.site import Visitor, site, visitor
+from tests.gateway.house import ADMIN_KEY, deployment
+from tests.wire.upstream import answer, completion, fake_upstream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -291,3 +293,32 @@ async def test_names_from_the_ledger_are_text(house: House, owner: Visitor) -> N
     assert "<script>alert" not in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert "unsafe" not in page.headers["content-security-policy"]
+
+
+async def test_a_budget_shows_what_is_spent_and_leads_to_the_calls_that_it_counts(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+    limited = {
+        "budgets": [
+            {"name": "each key", "of": {"key": "any"}, "limit": {"usd": "0.02"}, "per": "month"},
+            {"name": "children", "of": {"group": "children"}, "limit": {"usd": 1}, "per": "day"},
+        ]
+    }
+    async with fake_upstream(answer(completion(usage=usage), ending="keep")) as up:
+        made = site(tmp_path, [deployment("m", up.url)], files={"budgets.yaml": limited})
+        async with made as running, visitor(running) as owner:
+            ana = await keys.create(running.runtime.engine, KeySpec("ana", ("children",)))
+            for key in (ana, ana, ADMIN_KEY):
+                async with running.client(key) as client:
+                    await client.chat.completions.create(
+                        model="m", messages=[{"role": "user", "content": "oi"}], max_tokens=100
+                    )
+            await owner.sign_in()
+            page = (await owner.get("/dashboard/costs")).text
+            budgets = page[page.index('id="budgets"') :]
+            links = [html.unescape(found) for found in re.findall(r'class="quietly" href="([^"]+rows[^"]*)"', budgets)]
+            sums = [(await owner.get(link)).text for link in links]
+
+    # Each of the three calls cost 1000 x 3000 + 100 x 15000 nano-dollars.
+    assert "$0.0090 spent of $0.02" in html.unescape(budgets)
+    assert [parse_qs(urlsplit(link).query).get("key") for link in links] == [["ana"], ["admin"]]
+    assert [re.findall(r'id="rows-sum".*?value="(\d+)"', text, re.DOTALL)[0] for text in sums] == ["9000000", "4500000"]
