@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.privacy.conversations import text_in
 from gateway.wire.lanes import Usage
 from gateway.wire.shapes import choices_of
-from gateway.wire.usage import estimate_tokens, in_lane, read_usage, service_tier
+from gateway.wire.usage import estimate_tokens, in_lane, joined, read_usage, service_tier, told_of_usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +32,7 @@ class Tap:
         """`lane` is where the input belongs: `embedding` or `rerank` where nothing is written."""
         self._prompt_estimate = prompt_estimate
         self._lane = lane
+        self._told: Mapping[str, Any] = {}
         self._said: Usage | None = None
         self._seen_when_said = 0
         self._visible_bytes = 0
@@ -53,18 +54,9 @@ class Tap:
                 seen = self._choices[index] = _Choice()
             self._hear(seen, _object(choice.get("delta")) or _object(choice.get("message")))
             seen.finished = seen.finished or bool(choice.get("finish_reason"))
-        self._listen(read_usage(chunk) or self._rest_of_usage(chunk))
+        if told := told_of_usage(chunk):
+            self._listen(joined(self._told, told))
         self.service_tier = service_tier(chunk) or self.service_tier
-
-    def _rest_of_usage(self, chunk: Mapping[str, Any]) -> Usage | None:
-        """The usage where a stream says the prompt at its start and, at its end, what it wrote alone (Anthropic)."""
-        stated = _object(chunk.get("usage"))
-        if self._said is None or "completion_tokens" not in stated:
-            return None
-        written = read_usage({"usage": {**stated, "prompt_tokens": 0}})
-        if written is None:
-            return None
-        return replace(self._said, output=written.output, reasoning=written.reasoning)
 
     @property
     def finished(self) -> bool:
@@ -107,11 +99,11 @@ class Tap:
         texts = ([*choice.calls.values(), choice.text, choice.thoughts] for choice in self._choices.values())
         return ["".join(pieces) for pieces_of_choice in texts for pieces in pieces_of_choice]
 
-    def _listen(self, said: Usage | None) -> None:
-        """Take the last word, but no zero in place of more than that."""
-        if said is None or (self._said is not None and not said.prompt + said.completion):
+    def _listen(self, told: Mapping[str, Any]) -> None:
+        """Take what is told by now, unless the last word was nothing but zeros in place of more than that."""
+        if told is self._told:
             return
-        self._said, self._seen_when_said = said, self._seen_bytes
+        self._told, self._said, self._seen_when_said = told, read_usage(told), self._seen_bytes
 
     def _hear(self, seen: _Choice, part: Mapping[str, Any]) -> None:
         others = part.get("refusal"), _object(part.get("audio")).get("transcript")

@@ -6,6 +6,7 @@ from typing import Any
 
 from gateway.wire.shapes import choices_of
 from gateway.wire.sse import event_of
+from gateway.wire.usage import joined
 
 
 class UsageChunk:
@@ -29,18 +30,22 @@ class UsageChunk:
             if isinstance(choice.get("usage"), dict):
                 of_choice = choice.pop("usage")
                 stated, taken = stated or of_choice, True
-        if isinstance(stated, dict) and (not self._kept or any(map(_is_count, stated.values()))):
-            head = {name: value for name, value in chunk.items() if name != "choices"}
-            self._kept = {**head, "choices": [], "usage": stated}
-            self._raw = b"" if chunk.get("choices") else raw
+        if isinstance(stated, dict):
+            self._keep(chunk, stated, raw)
         return taken
+
+    def _keep(self, chunk: dict[str, Any], stated: dict[str, Any], raw: bytes) -> None:
+        """Keep what is told by now, as the ledger does; in the upstream's own bytes if these are all of it."""
+        before = self._kept.get("usage")
+        told = joined(before or {}, stated)
+        if told is before:
+            return
+        head = {name: value for name, value in chunk.items() if name != "choices"}
+        self._kept = {**head, "choices": [], "usage": told}
+        self._raw = raw if told == stated and not chunk.get("choices") else b""
 
     def last(self) -> bytes:
         """The chunk to end with: the upstream's own bytes where it had one; nothing if none is due."""
         if not (self._shown and self._kept):
             return b""
         return self._raw or event_of(self._kept)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0

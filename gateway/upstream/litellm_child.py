@@ -199,9 +199,21 @@ def _is_made_up(answer: Any, chunk: Mapping[str, Any]) -> bool:
 
 def _without_guesses(answer: Any, chunk: dict[str, Any]) -> dict[str, Any]:
     """Leave out usage that the provider did not state: the gateway has an estimate of its own, and flags it."""
-    if not chunk.get("usage") or (_is_stated(chunk["usage"]) and any(_has_usage(one) for one in answer.chunks)):
+    told = [one.usage for one in answer.chunks if _has_usage(one)]
+    if chunk.get("usage") and told and _is_stated(chunk["usage"]):
+        return {**chunk, "usage": _as_told(chunk["usage"], told)}
+    if not chunk.get("usage"):
         return chunk
     return {name: value for name, value in chunk.items() if name != "usage"} if chunk.get("choices") else {}
+
+
+def _as_told(usage: Mapping[str, Any], told: Sequence[Any]) -> dict[str, Any]:
+    """What litellm sums up of a stream: without a cost by its own price list, with the service tier that it forgets."""
+    said = dict(usage)
+    if all(getattr(one, "cost", None) is None for one in told):
+        said.pop("cost", None)
+    tiers = [tier for one in told if isinstance(tier := getattr(one, "service_tier", None), str)]
+    return {**said, "service_tier": tiers[-1]} if tiers else said
 
 
 def _is_stated(usage: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from gateway.errors import UpstreamCut, UpstreamError, UpstreamUnfit
 from gateway.upstream.refusals import error_in
 from gateway.wire.shapes import choices_of, object_of
 from gateway.wire.sse import Event, Events
-from gateway.wire.usage import read_usage
+from gateway.wire.usage import joined, read_usage, service_tier, told_of_usage
 
 if TYPE_CHECKING:
     from gateway.ledger.attempt import Attempt
@@ -72,6 +72,7 @@ class Opening:
         messages = [choice.get("message") for choice in choices_of(heard)]
         if any(unfit(message) is not None for message in messages if isinstance(message, Mapping)):
             self.attempt.usage = read_usage(heard)
+            self.attempt.service_tier = service_tier(heard)
             raise self._unfit()
 
     async def _no_stream(self) -> UpstreamError:
@@ -86,10 +87,12 @@ class Opening:
             async with asyncio.timeout(_LINGER_SECONDS):
                 async for batch in batches:
                     held.events.extend(batch)
+        told: Mapping[str, Any] = {}
         for event in held.events:
-            payload = object_of(event.data or b"")
-            if payload is not None:
-                self.attempt.usage = read_usage(self.outgoing.shape.heard(payload)) or self.attempt.usage
+            heard = self.outgoing.shape.heard(object_of(event.data or b"") or {})
+            told = joined(told, told_of_usage(heard))
+            self.attempt.service_tier = service_tier(heard) or self.attempt.service_tier
+        self.attempt.usage = read_usage(told) or self.attempt.usage
         return self._unfit()
 
     def _unfit(self) -> UpstreamUnfit:

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from gateway.errors import BadRequest, UpstreamError
 from gateway.wire.lanes import Usage
 from gateway.wire.shapes import NamedAtTop
-from gateway.wire.usage import estimate_tokens
+from gateway.wire.usage import count_in, estimate_tokens
 
 Format = Literal["float", "base64"]
 
@@ -188,10 +188,10 @@ class EmbeddingsShape(NamedAtTop):
         stated = payload.get("usage")
         if not isinstance(stated, Mapping):
             return {}
-        counts = [stated[name] for name in ("prompt_tokens", "total_tokens") if _is_token(stated.get(name))]
-        if not counts:
+        counts = [count_in(stated, name) for name in ("prompt_tokens", "total_tokens")]
+        prompt = max((count for count in counts if count is not None), default=None)
+        if prompt is None:
             return {}
-        prompt = max(counts)
         return {"usage": {**stated, "prompt_tokens": prompt, "completion_tokens": 0, "total_tokens": prompt}}
 
 

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from gateway.errors import BadRequest, UnsupportedParameter, UpstreamError
 from gateway.wire.lanes import Usage
 from gateway.wire.shapes import NamedAtTop
-from gateway.wire.usage import estimate_tokens
+from gateway.wire.usage import count_in, estimate_tokens
 
 MOST_DOCUMENTS = 10_000
 """Of one request; Cohere's own limit."""
@@ -157,27 +157,27 @@ class RerankShape(NamedAtTop):
         return None if _results(payload) else payload.get("error") or None
 
     def heard(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Its usage: in `usage` as Jina and vLLM say it, or in `meta` as Cohere does, searches before tokens."""
-        units = _object(_object(payload.get("meta")).get("billed_units")).get("search_units")
-        if isinstance(units, int) and _is_count(units) and units and not _object(payload.get("usage")):
-            return {"usage": {"search_units": units}}  # that is what is billed, not the tokens that may stand beside it
-        counts = [count for count in _stated(payload) if isinstance(count, int) and _is_count(count)]
-        if not counts:
+        """Its usage: in `usage` as Jina and vLLM say it, or in `meta` as Cohere does, searches before tokens.
+
+        Searches are what is billed where they are counted, not the tokens that may stand beside them.
+        """
+        usage, meta = _object(payload.get("usage")), _object(payload.get("meta"))
+        billed = _object(meta.get("billed_units"))
+        units = _most((usage, billed), ("search_units",))
+        holders = (usage, _object(meta.get("tokens")), billed)
+        prompt = None if units else _most(holders, ("prompt_tokens", "input_tokens", "total_tokens"))
+        if units is None and prompt is None:
             return {}
-        prompt = max(counts)
-        return {"usage": {"prompt_tokens": prompt, "completion_tokens": 0, "total_tokens": prompt}}
+        counts = {"prompt_tokens": prompt or 0, "completion_tokens": 0, "total_tokens": prompt or 0}
+        return {"usage": {**counts, "search_units": units or 0}}
 
 
 RERANK = RerankShape()
 
 
-def _stated(payload: Mapping[str, Any]) -> list[object]:
-    usage, meta = _object(payload.get("usage")), _object(payload.get("meta"))
-    tokens, billed = _object(meta.get("tokens")), _object(meta.get("billed_units"))
-    return [
-        *(usage.get(name) for name in ("prompt_tokens", "total_tokens")),
-        *(holder.get(name) for holder in (tokens, billed) for name in ("input_tokens", "total_tokens")),
-    ]
+def _most(holders: Sequence[Mapping[str, Any]], names: Sequence[str]) -> int | None:
+    counts = [count_in(holder, name) for holder in holders for name in names]
+    return max((count for count in counts if count is not None), default=None)
 
 
 def _results(payload: Mapping[str, Any]) -> Sequence[Any]:

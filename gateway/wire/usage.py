@@ -13,40 +13,81 @@ Object = Mapping[str, Any]
 _BYTES_PER_TOKEN = 3
 PICTURE_TOKENS = 1_600
 """What vision models charge for a large picture: 1,568 (Claude, 1.15 megapixels), 1,105 (GPT-4o, 1024 x 1024 high)."""
-_TIERS = frozenset({"flex", "priority", "batch", "scale", "performance"})
+_TIERS = frozenset({"flex", "priority", "fast", "ultrafast", "batch", "scale", "performance"})
 """Service tiers that have prices of their own; the others are the standard one, by whatever name."""
+_TIMES = ("ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens")
+_WRITES = ("cache_creation_input_tokens", "cache_creation_tokens", "cache_write_tokens")
+"""What is called what was written to the cache: by Anthropic and Qwen, LiteLLM, OpenAI and OpenRouter."""
+_WRITES_BY_TIME = ("cache_creation", "cache_creation_token_details")
 
 
 def read_usage(payload: Object) -> Usage | None:
     """The usage that a chat answer or chunk states; None if it states none, which is not the same as zero.
 
     Shapes: OpenAI, vLLM, SGLang (`prompt_tokens_details`, with what was written to the cache, pictures and sound),
-    Anthropic's through LiteLLM (`cache_creation_input_tokens`, by their time to live), Moonshot (`cached_tokens` at the
-    top, `choices[].usage` in streams), DeepSeek (`prompt_cache_hit_tokens`), Gemini and xAI (thoughts beside the
-    completion, as the total tells), llama-server (`timings`), and rerankers that count searches (`search_units`).
+    Anthropic's through LiteLLM and Qwen's (`cache_creation_input_tokens`, by their time to live), Moonshot
+    (`cached_tokens` at the top, `choices[].usage` in streams), DeepSeek (`prompt_cache_hit_tokens`), Gemini and xAI
+    (thoughts beside the completion, as the total tells), Perplexity (more thoughts than completion), llama-server
+    (`timings`), and rerankers that count searches (`search_units`).
     """
-    stated = _stated(payload)
-    timings = _object(payload.get("timings"))
-    if not stated and not timings:
+    told = told_of_usage(payload)
+    if not told:
         return None  # so it is for nearly every chunk of a stream
-    searches = _count(stated, "search_units") or 0
+    stated, timings = _object(told.get("usage")), _object(told.get("timings"))
+    searches = count_in(stated, "search_units") or 0
     prompt, completion = _sums(stated, timings)
     if searches:
         prompt, completion = prompt or 0, completion or 0
     if prompt is None or completion is None:
         return None
-    total = _count(stated, "total_tokens")
-    usage = _input(prompt, stated, timings)
-    visible, reasoning = _split(completion, _reasoning(stated), total, prompt)
+    kept = _cached(stated, timings) + sum(_written(stated))
+    more, beside = _beside(stated, prompt, completion, kept)
+    visible, reasoning = _split(completion, _reasoning(stated), beside)
+    usage = _input(prompt + more, stated, timings)
     return replace(_output(usage, visible, stated), reasoning=reasoning, searches=searches)
 
 
+def told_of_usage(payload: Object) -> Object:
+    """The members of a chat answer or chunk that tell of its usage, `usage` and `timings`; empty if none does."""
+    told = {"usage": _stated(payload), "timings": _object(payload.get("timings"))}
+    return {name: members for name, members in told.items() if members}
+
+
+def joined(earlier: Object, later: Object) -> Object:
+    """What a stream has told by now: the later word counts, but for what it leaves out or has at nothing.
+
+    Anthropic tells at the start alone for how long was written to the cache, and repeats the sum at the end; gateways
+    before it put zeros in either place.
+    """
+    if not any(map(_counts_something, later.values())):
+        return earlier or later
+    told = dict(earlier)
+    for name, value in later.items():
+        before = told.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            told[name] = joined(before, value)
+        elif value or before is None:
+            told[name] = value
+    if earlier.get("total_tokens") and not later.get("total_tokens"):
+        del told["total_tokens"]  # it was the sum of other counts
+    return told
+
+
+def _counts_something(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_counts_something, value.values()))
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
 def service_tier(payload: Object) -> str | None:
-    """The tier that an answer or chunk says it was served under; None for the standard one, and for unknown words."""
-    for holder in (payload, _stated(payload)):
-        tier = holder.get("service_tier")
-        if isinstance(tier, str) and tier in _TIERS:
-            return tier
+    """The tier that an answer or chunk says it was served under; None for the standard one, and for unknown words.
+
+    Anthropic's fast mode is no tier by name, but has prices of its own like one: it stands in `speed`.
+    """
+    stated = _stated(payload)
+    for word in (payload.get("service_tier"), stated.get("service_tier"), stated.get("speed")):
+        if isinstance(word, str) and word in _TIERS:
+            return word
     return None
 
 
@@ -84,11 +125,11 @@ def _input(prompt: int, stated: Object, timings: Object) -> Usage:
     details = _object(stated.get("prompt_tokens_details"))
     rest = _Rest(prompt)
     cached = rest.take(_cached(stated, timings))
-    hours, minutes = _written(stated, details)
+    hours, minutes = _written(stated)
     written_1h, written_5m = rest.take(hours), rest.take(minutes)
     of_cached = _object(details.get("cached_tokens_details"))
     image, audio = (
-        rest.take(max((_count(details, name) or 0) - (_count(of_cached, name) or 0), 0))
+        rest.take(max((count_in(details, name) or 0) - (count_in(of_cached, name) or 0), 0))
         for name in ("image_tokens", "audio_tokens")
     )
     return Usage(
@@ -104,21 +145,16 @@ def _input(prompt: int, stated: Object, timings: Object) -> Usage:
 def _output(usage: Usage, visible: int, stated: Object) -> Usage:
     details = _object(stated.get("completion_tokens_details"))
     rest = _Rest(visible)
-    image, audio = (rest.take(_count(details, name) or 0) for name in ("image_tokens", "audio_tokens"))
+    image, audio = (rest.take(count_in(details, name) or 0) for name in ("image_tokens", "audio_tokens"))
     return replace(usage, output=rest.left, image_output=image, audio_output=audio)
 
 
-def _written(stated: Object, details: Object) -> tuple[int, int]:
+def _written(stated: Object) -> tuple[int, int]:
     """What was written to the cache for an hour, and for five minutes or for a time that is not said."""
-    by_time = _object(stated.get("cache_creation")) or _object(details.get("cache_creation_token_details"))
-    hour, minutes = (_count(by_time, f"ephemeral_{time}_input_tokens") or 0 for time in ("1h", "5m"))
-    counts = (
-        _count(stated, "cache_creation_input_tokens"),
-        _count(details, "cache_creation_tokens"),
-        _count(details, "cache_write_tokens"),
-        _count(stated, "cache_write_tokens"),
-    )
-    total = max((count or 0 for count in counts), default=0)
+    holders = (stated, _object(stated.get("prompt_tokens_details")))
+    by_time = [_object(holder.get(name)) for holder in holders for name in _WRITES_BY_TIME]
+    hour, minutes = (max(count_in(times, name) or 0 for times in by_time) for name in _TIMES)
+    total = max(count_in(holder, name) or 0 for holder in holders for name in _WRITES)
     return hour, max(total - hour, minutes)
 
 
@@ -132,13 +168,27 @@ def _stated(payload: Object) -> Object:
     return {}
 
 
+def _beside(stated: Object, prompt: int, completion: int, kept: int) -> tuple[int, int]:
+    """The tokens of the total that neither sum has: those that belong to the prompt, and those that were written.
+
+    A prompt that is less than what of it was `kept` (read from a cache, or written to one) leaves that out. What tools
+    of Gemini's read is no output, and LiteLLM has it in the prompt where it is billed. All else are thoughts that
+    nobody names: Google's own endpoint says `completion_tokens: 1, prompt_tokens: 9, total_tokens: 103`.
+    """
+    beside = max((count_in(stated, "total_tokens") or 0) - prompt - completion, 0)
+    if beside and beside == kept:
+        return (kept, 0) if kept > prompt else (0, 0)
+    read_by_tools = count_in(_object(stated.get("prompt_tokens_details")), "tool_use_tokens") or 0
+    return 0, max(beside - read_by_tools, 0)
+
+
 def _sums(stated: Object, timings: Object) -> tuple[int | None, int | None]:
     """Prompt and completion, cached and (inside) reasoning tokens included; what is missing follows from the total."""
-    prompt, completion = _count(stated, "prompt_tokens"), _count(stated, "completion_tokens")
-    total = _count(stated, "total_tokens")
+    prompt, completion = count_in(stated, "prompt_tokens"), count_in(stated, "completion_tokens")
+    total = count_in(stated, "total_tokens")
     if prompt is None and completion is None and not stated:
-        computed, predicted = _count(timings, "prompt_n"), _count(timings, "predicted_n")
-        return (None if computed is None else computed + (_count(timings, "cache_n") or 0)), predicted
+        computed, predicted = count_in(timings, "prompt_n"), count_in(timings, "predicted_n")
+        return (None if computed is None else computed + (count_in(timings, "cache_n") or 0)), predicted
     if total is not None and prompt is None and completion is not None:
         prompt = max(total - completion, 0)
     if total is not None and completion is None and prompt is not None:
@@ -148,29 +198,29 @@ def _sums(stated: Object, timings: Object) -> tuple[int | None, int | None]:
 
 def _cached(stated: Object, timings: Object) -> int:
     counts = (
-        _count(_object(stated.get("prompt_tokens_details")), "cached_tokens"),
-        _count(stated, "cached_tokens"),
-        _count(stated, "prompt_cache_hit_tokens"),
-        _count(timings, "cache_n"),
+        count_in(_object(stated.get("prompt_tokens_details")), "cached_tokens"),
+        count_in(stated, "cached_tokens"),
+        count_in(stated, "prompt_cache_hit_tokens"),
+        count_in(timings, "cache_n"),
     )
     return max(count or 0 for count in counts)
 
 
 def _reasoning(stated: Object) -> int:
     details = _object(stated.get("completion_tokens_details"))
-    return _count(details, "reasoning_tokens") or _count(stated, "reasoning_tokens") or 0
+    return count_in(details, "reasoning_tokens") or count_in(stated, "reasoning_tokens") or 0
 
 
-def _split(completion: int, reasoning: int, total: int | None, prompt: int) -> tuple[int, int]:
-    """Visible and thinking tokens. Thinking stands inside the completion unless the total says that it was added."""
-    if reasoning and total == prompt + completion + reasoning:
-        return completion, reasoning
-    if reasoning > completion and total != prompt + completion:
-        return completion, reasoning
-    return completion - min(reasoning, completion), min(reasoning, completion)
+def _split(completion: int, reasoning: int, beside: int) -> tuple[int, int]:
+    """Visible and thinking tokens. Thinking stands inside the completion, unless it is more than that or beside it."""
+    written = completion + beside
+    if reasoning > written or beside >= reasoning:
+        return completion, max(reasoning, beside)
+    return written - reasoning, reasoning
 
 
-def _count(holder: Object, key: str) -> int | None:
+def count_in(holder: Object, key: str) -> int | None:
+    """The count that stands there, also as a number with a point (Cohere's are); None if there is none."""
     value = holder.get(key)
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -177,6 +177,10 @@ STATED = {
         chat_counts(10, 584, total_tokens=1_954, completion_tokens_details={"reasoning_tokens": 1_360}),
         (10, 0, 584, 1_360),
     ),
+    "thoughts beside that nobody names": Stated(chat_counts(9, 1, total_tokens=103), (9, 0, 1, 93)),
+    "more thoughts than all that was written": Stated(
+        chat_counts(33, 11_395, total_tokens=11_428, reasoning_tokens=193_947), (33, 0, 11_395, 193_947)
+    ),
     "nothing": Stated(chat_counts(0, 0, total_tokens=0), (0, 0, 0, 0)),
     "timings alone": Stated({}, (90, 10, 20, 0), {"timings": {"prompt_n": 90, "cache_n": 10, "predicted_n": 20}}),
     "counts as fractions": Stated(chat_counts(10, 5) | {"prompt_tokens": 10.0}, (10, 0, 5, 0)),

@@ -46,6 +46,8 @@ MESSAGE_USAGE: dict[str, Any] = {
     "output_tokens_details": {"thinking_tokens": 30},
     "service_tier": "standard",
 }
+_TOLD_AT_THE_START = ("cache_creation", "service_tier")
+"""Alone: the end of a stream repeats the sums, but not for how long they are kept."""
 MESSAGE_COST = 1000 * (600 * 1 + 100 * 2 + 200 * 3 + 100 * 5 + 40 * 7 + 30 * 11)
 
 
@@ -126,7 +128,7 @@ def _message(*, streams: bool) -> Script:
         {
             "type": "message_delta",
             "delta": {"stop_reason": "end_turn"},
-            "usage": {name: MESSAGE_USAGE[name] for name in ("output_tokens", "output_tokens_details")},
+            "usage": {name: count for name, count in MESSAGE_USAGE.items() if name not in _TOLD_AT_THE_START},
         },
         {"type": "message_stop"},
     ]

@@ -34,8 +34,9 @@ from gateway.upstream.clients.litellm import LitellmClient, needs_litellm
 from gateway.upstream.exit import Exit
 from gateway.upstream.guard import Guard
 from gateway.upstream.tickets import PLACEHOLDER, Tickets
+from gateway.wire.lanes import Usage
 from gateway.wire.shapes import CHAT, ChatShape
-from gateway.wire.usage import read_usage
+from gateway.wire.usage import read_usage, service_tier
 from policies.labels import PRIVATE, PUBLIC
 from policies.load import load_pack
 from tests.fakes import LAN, NEAR_HOSTED, deployment
@@ -187,6 +188,30 @@ async def test_a_stream_comes_in_chunks_with_its_usage(process: Process) -> None
     assert ("".join(deltas), done) == ("Olá, 👋", b"[DONE]")
     assert usage is not None
     assert (usage.prompt, usage.cached, usage.completion) == (120, 100, 7)
+
+
+WRITING: dict[str, Any] = {
+    **USAGE,
+    "cache_creation_input_tokens": 300,
+    "cache_creation": {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 100},
+    "service_tier": "priority",
+}
+
+
+async def test_what_was_written_to_a_cache_and_the_tier_come_through(process: Process) -> None:
+    started = {"type": "message_start", "message": {**MESSAGE, "content": [], "stop_reason": None, "usage": WRITING}}
+    async with fake_upstream(answer({**MESSAGE, "usage": WRITING})) as upstream:
+        whole = await asked(process, claude(upstream.url))
+    sums = {name: count for name, count in WRITING.items() if name not in ("cache_creation", "service_tier")}
+    ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": sums}
+    pieces = (*events(started), *OPENING[1:], *CLOSING[:2], *events(ended), CLOSING[3])
+    async with fake_upstream(Script((STREAM_HEAD, *pieces))) as upstream:
+        *_, last, _ = await streamed(process, claude(upstream.url))
+
+    for said in (whole, json.loads(last)):
+        expected = Usage(fresh=20, cached=100, cache_write_5m=200, cache_write_1h=100, output=7)
+        assert (read_usage(said), service_tier(said)) == (expected, "priority")
+        assert "cost" not in said["usage"], "litellm's price list is not the house's"
 
 
 @pytest.mark.parametrize("ending", ["close", "abort"])

@@ -173,7 +173,15 @@ def test_an_error_inside_a_success_is_seen() -> None:
         (COHERE, Usage(searches=1)),
         ({**COHERE, "meta": {"tokens": {"input_tokens": 11, "output_tokens": 0}}}, Usage(fresh=11)),
         ({**COHERE, "meta": {"billed_units": {"total_tokens": 11}}}, Usage(fresh=11)),
-        ({**COHERE, "usage": {"total_tokens": 0}}, Usage()),
+        ({**COHERE, "usage": {"prompt_tokens": 0, "total_tokens": 0}}, Usage(searches=1)),  # a gateway before Cohere
+        (
+            {**COHERE, "meta": {"billed_units": {"search_units": 2.0}}},
+            Usage(searches=2),
+        ),  # with a point
+        ({**SCORES, "usage": {"cost": 0.001, "search_units": 1, "total_tokens": 150}}, Usage(searches=1)),  # OpenRouter
+        ({**COHERE, "meta": {"billed_units": {"search_units": 0}}}, Usage()),
+        ({**COHERE, "meta": {"billed_units": {"search_units": 0, "input_tokens": 11}}}, Usage(fresh=11)),  # SiliconFlow
+        ({**SCORES, "usage": {"total_tokens": 0}}, Usage()),
         (SCORES, None),
         ({"results": [], "usage": {"total_tokens": "11"}, "meta": []}, None),
     ],

@@ -15,7 +15,7 @@ from gateway.ledger.price import charge
 from gateway.wire.lanes import Usage
 from gateway.wire.messages import MESSAGES
 from gateway.wire.responses import RESPONSES
-from gateway.wire.usage import estimate_tokens, in_lane, read_usage, service_tier
+from gateway.wire.usage import estimate_tokens, in_lane, joined, read_usage, service_tier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -178,6 +178,94 @@ SHAPES: dict[str, tuple[dict[str, Any], Usage | None]] = {
         },
         Usage(fresh=8, output=10, image_output=1290),
     ),
+    "thoughts that nobody names, at google's own endpoint": (
+        {"usage": {"completion_tokens": 1, "prompt_tokens": 9, "total_tokens": 103}},
+        Usage(fresh=9, output=1, reasoning=93),
+    ),
+    "nothing but thoughts": (
+        {
+            "usage": {
+                "prompt_tokens": 21,
+                "completion_tokens": 0,
+                "total_tokens": 81,
+                "completion_tokens_details": {"reasoning_tokens": 60},
+            }
+        },
+        Usage(fresh=21, reasoning=60),
+    ),
+    "thoughts of which a part stands beside": (
+        {
+            "usage": {
+                "prompt_tokens": 10,
+                "completion_tokens": 30,
+                "total_tokens": 45,
+                "completion_tokens_details": {"reasoning_tokens": 20},
+            }
+        },
+        Usage(fresh=10, output=15, reasoning=20),
+    ),
+    "perplexity, whose total has no thoughts": (
+        {
+            "usage": {
+                "prompt_tokens": 33,
+                "completion_tokens": 11395,
+                "total_tokens": 11428,
+                "reasoning_tokens": 193947,
+                "num_search_queries": 18,
+            }
+        },
+        Usage(fresh=33, output=11395, reasoning=193947),
+    ),
+    "gemini through litellm, with what tools read": (
+        {
+            "usage": {
+                "prompt_tokens": 100,
+                "completion_tokens": 10,
+                "total_tokens": 160,
+                "completion_tokens_details": {"reasoning_tokens": 4, "text_tokens": 6},
+                "prompt_tokens_details": {"tool_use_tokens": 50, "web_search_requests": 1},
+            }
+        },
+        Usage(fresh=100, output=6, reasoning=4),
+    ),
+    "a prompt without what was cached, as the total tells": (
+        {
+            "usage": {
+                "prompt_tokens": 20,
+                "completion_tokens": 5,
+                "total_tokens": 105,
+                "prompt_tokens_details": {"cached_tokens": 80},
+            }
+        },
+        Usage(fresh=20, cached=80, output=5),
+    ),
+    "a total that has the cached tokens twice": (
+        {
+            "usage": {
+                "prompt_tokens": 100,
+                "completion_tokens": 5,
+                "total_tokens": 185,
+                "prompt_tokens_details": {"cached_tokens": 80},
+            }
+        },
+        Usage(fresh=20, cached=80, output=5),
+    ),
+    "qwen": (
+        {
+            "usage": {
+                "prompt_tokens": 2000,
+                "completion_tokens": 10,
+                "total_tokens": 2010,
+                "prompt_tokens_details": {
+                    "cached_tokens": 0,
+                    "cache_type": "ephemeral",
+                    "cache_creation_input_tokens": 1500,
+                    "cache_creation": {"ephemeral_5m_input_tokens": 500, "ephemeral_1h_input_tokens": 1000},
+                },
+            }
+        },
+        Usage(fresh=500, cache_write_5m=500, cache_write_1h=1000, output=10),
+    ),
     "searches": ({"usage": {"search_units": 2}}, Usage(searches=2)),
     "completion from the total": ({"usage": {"prompt_tokens": 10, "total_tokens": 14}}, Usage(fresh=10, output=4)),
     "prompt from the total": ({"usage": {"completion_tokens": 4, "total_tokens": 14}}, Usage(fresh=10, output=4)),
@@ -248,6 +336,22 @@ SAME_TOKENS: dict[str, Mapping[str, Any]] = {
             },
         }
     ),
+    "anthropic through litellm": {
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "total_tokens": 110,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 80,
+            "prompt_tokens_details": {
+                "cached_tokens": 80,
+                "text_tokens": 20,
+                "cache_creation_tokens": 0,
+                "cache_creation_token_details": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
+            },
+            "completion_tokens_details": {"reasoning_tokens": 4, "text_tokens": 6},
+        }
+    },
     "moonshot": {
         "usage": {
             "prompt_tokens": 100,
@@ -299,6 +403,14 @@ SAME_TOKENS: dict[str, Mapping[str, Any]] = {
             "completion_tokens_details": {"reasoning_tokens": 4, "text_tokens": 6},
         }
     },
+    "google's own endpoint": {
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 6,
+            "total_tokens": 110,
+            "prompt_tokens_details": {"cached_tokens": 80},
+        }
+    },
     "xai": {
         "usage": {
             "prompt_tokens": 100,
@@ -337,9 +449,42 @@ def test_every_token_is_in_one_lane_whatever_the_parts_say(parts: dict[str, int]
 
     usage = read_usage({"usage": stated})
 
+    thoughts = out.get("reasoning_tokens") or beside.get("reasoning_tokens") or 0
     assert usage is not None
     assert min(usage.lanes.values()) >= 0
-    assert (usage.prompt, usage.completion) == (prompt, completion)
+    assert usage.prompt == prompt
+    assert usage.completion == (completion + thoughts if thoughts > completion else completion)
+
+
+@given(*[st.integers(0, 4000)] * 4)
+def test_no_token_of_a_total_is_left_out(prompt: int, completion: int, reasoning: int, beside: int) -> None:
+    total = prompt + completion + beside
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}
+
+    usage = read_usage({"usage": {**counts, "completion_tokens_details": {"reasoning_tokens": reasoning}}})
+
+    assert usage is not None
+    assert usage.prompt == prompt
+    assert usage.tokens == max(total, prompt + completion + reasoning if reasoning > completion + beside else 0)
+    assert usage.reasoning >= reasoning
+
+
+def test_a_later_word_counts_but_for_what_it_leaves_out_or_has_at_nothing() -> None:
+    first = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10, "details": {"cached_tokens": 4, "x": None}}
+
+    assert joined({}, first) == first
+    assert joined(first, {"prompt_tokens": 0, "details": {"cached_tokens": 0}}) is first
+    assert joined(first, {"prompt_tokens": 0, "completion_tokens": 7, "details": None, "more": 0}) == {
+        "prompt_tokens": 9,
+        "completion_tokens": 7,
+        "details": {"cached_tokens": 4, "x": None},
+        "more": 0,
+    }
+    assert joined(first, {"total_tokens": 12, "details": {"x": 3}}) == {
+        **first,
+        "total_tokens": 12,
+        "details": {"cached_tokens": 4, "x": 3},
+    }
 
 
 @pytest.mark.parametrize(
@@ -348,6 +493,9 @@ def test_every_token_is_in_one_lane_whatever_the_parts_say(parts: dict[str, int]
         ({"service_tier": "flex"}, "flex"),
         ({"service_tier": "priority", "usage": {}}, "priority"),
         ({"usage": {"service_tier": "batch"}}, "batch"),
+        ({"service_tier": "ultrafast"}, "ultrafast"),
+        ({"usage": {"service_tier": "standard", "speed": "fast"}}, "fast"),
+        ({"usage": {"service_tier": "standard", "speed": "standard"}}, None),
         ({"service_tier": "default"}, None),
         ({"service_tier": "standard"}, None),
         ({"service_tier": "what somebody wrote"}, None),
