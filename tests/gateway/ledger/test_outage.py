@@ -158,6 +158,7 @@ async def breakable(url: str, folder: Path) -> AsyncIterator[tuple[str, Line]]:
         await line.ended.wait()
 
 
+@pytest.mark.slow  # the line shares the loop that a closing writer blocks: on a busy machine it can starve
 async def test_a_hold_whose_commit_nobody_heard_of_is_taken_back(postgres_url: str, tmp_path: Path) -> None:
     store = Store(postgres_url, None)
     async with (
@@ -177,6 +178,7 @@ async def test_a_hold_whose_commit_nobody_heard_of_is_taken_back(postgres_url: s
     assert tuple(store.row(SPENT).values()) == (0, 10_500_000, 0, 1500)
 
 
+@pytest.mark.slow  # the line shares the loop that a closing writer blocks: on a busy machine it can starve
 async def test_a_settlement_whose_commit_nobody_heard_of_is_booked_once(postgres_url: str, tmp_path: Path) -> None:
     store = Store(postgres_url, None)
     async with (
