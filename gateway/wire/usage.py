@@ -177,7 +177,10 @@ def _beside(stated: Object, prompt: int, completion: int, kept: int) -> tuple[in
     """
     beside = max((count_in(stated, "total_tokens") or 0) - prompt - completion, 0)
     if beside and beside == kept:
-        return (kept, 0) if kept > prompt else (0, 0)
+        if kept > prompt:
+            return kept, 0
+        if beside != _reasoning(stated):  # xAI names as many thoughts as stand beside: those it is then
+            return 0, 0
     read_by_tools = count_in(_object(stated.get("prompt_tokens_details")), "tool_use_tokens") or 0
     return 0, max(beside - read_by_tools, 0)
 
