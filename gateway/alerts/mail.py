@@ -50,7 +50,7 @@ class Letter:
         message = EmailMessage(policy=SMTP)
         message["From"] = self.sender
         message["To"] = ", ".join(self.to)
-        message["Subject"] = self.subject
+        message["Subject"] = " ".join(self.subject.split())  # a header is one line, whatever names are in it
         message["Date"] = format_datetime(self.at)
         message["Message-ID"] = make_msgid(domain=self.domain)
         message["Auto-Submitted"] = "auto-generated"

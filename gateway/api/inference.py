@@ -68,8 +68,9 @@ async def _infer(form: Format, runtime: Runtime, exchange: Exchange) -> None:
     principal = await _caller(runtime, exchange)
     asked_label = label_in(exchange.headers(b"soleira-label"))
     asked = await _read(await exchange.body(), partial(request.read, form=form))
-    tag, declines_cache = exchange.header(b"soleira-tag"), _declines_cache(exchange)
-    call = Call(principal, asked, exchange.request_id, asked_label, tag, declines_cache)
+    tags = exchange.headers(b"soleira-tag")
+    tag = ",".join(tags) if tags else None  # a header said twice is a list, and no list is a tag
+    call = Call(principal, asked, exchange.request_id, asked_label, tag, _declines_cache(exchange))
     async with exchange.while_connected():
         await answer.answer(runtime, call, exchange)
 

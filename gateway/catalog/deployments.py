@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from policies.zones import Zone
 
 
-_NAME = re.compile(r"[\w.:/@+ -]{1,120}\Z", re.ASCII)
+_NAME = re.compile(r"[\w.:/@+-]{1,120}\Z", re.ASCII)
 """A model's name as upstreams write them; anything else could be words of an answer."""
 TRANSLATED = frozenset({"anthropic", "litellm"})
 """Engines some of whose endpoints need the litellm process."""
@@ -132,7 +132,7 @@ class Deployment:
 
 
 def is_model_name(text: str) -> bool:
-    """True if an upstream may be quoted with it as the name of a model."""
+    """True if an upstream may be quoted with it as the name of a model; several words could be a person's."""
     return bool(_NAME.match(text))
 
 

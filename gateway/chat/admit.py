@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gateway import errors
-from gateway.chat.retrieve import passages_for
+from gateway.chat.retrieve import passages_for, readable
 from gateway.db.decisions import DecisionRecord
 from gateway.ledger.entries import Account
 from gateway.privacy import outreach
@@ -114,6 +114,21 @@ async def admit(runtime: Runtime, call: Call) -> Admission:
     except errors.GatewayError as error:
         raise Refused(_explained(runtime, error), replace(record, status=error.status, code=error.code)) from error
     return Admission(call, loaded, record, labelled.label, signals.size, route, withheld, passages, language)
+
+
+def limited_account(pack: Pack, call: Call) -> Account:
+    """On whose account a request counts before it is admitted.
+
+    Limits keep what they count by in the store, so only names count that the house knows and the caller may use: others
+    could be content, or use up what is somebody else's.
+    """
+    known = readable(pack, call.principal)
+    account = call.account
+    return replace(
+        account,
+        tag=account.tag if account.tag in pack.budgets.tags else None,
+        collections=tuple(name for name in account.collections if name in known),
+    )
 
 
 def _check_tag(pack: Pack, tag: str | None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from gateway.chat import relay
-from gateway.chat.admit import Admission, Refused, admit, is_ordinary
+from gateway.chat.admit import Admission, Refused, admit, is_ordinary, limited_account
 from gateway.chat.attempts import Attempts, most_tokens
 from gateway.chat.keeping import Keeping
 from gateway.chat.outgoing import prepared, usage_chunk
@@ -68,7 +68,8 @@ class Listener(Protocol):
 async def answer(runtime: Runtime, call: Call, listener: Listener) -> None:
     """Answer the call or refuse it; either way that is on record."""
     pack = runtime.packs.current.pack
-    async with runtime.limits.enter(pack, call.principal.limits, call.account, most_tokens(pack, call)) as grant:
+    account = limited_account(pack, call)
+    async with runtime.limits.enter(pack, call.principal.limits, account, most_tokens(pack, call)) as grant:
         grant.used(0)  # a request that is refused uses nothing
         await _remember_request(runtime, call)
         try:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gateway.ledger import budgets, quotas
-from gateway.ledger.attempt import attempt
+from gateway.ledger.attempt import MOST_TOKENS, attempt
 from gateway.ledger.elsewhere import Choice, Spent, Weighed, weigh
 from gateway.ledger.entries import Hold
 from gateway.ledger.price import estimate
@@ -15,6 +15,7 @@ from gateway.wire.lanes import LANES, Usage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection
+    from datetime import datetime
 
     from gateway.catalog.deployments import Deployment
     from gateway.chat.admit import Admission, Call
@@ -48,7 +49,7 @@ class Attempts:
         if call.request.chat is None or call.request.max_output is not None:
             return None
         allowed = _allowed_output(pack, call)
-        if allowed is None and not self._windows(deployment):
+        if allowed is None and not self._windows(deployment, self._runtime.now()):
             return None
         return min(allowed or pack.max_output, deployment.max_output or pack.max_output)
 
@@ -84,6 +85,7 @@ class Attempts:
 
     def _hold(self, deployment: Deployment, ordinal: int, usage: Usage) -> Hold:
         runtime, admission = self._runtime, self._admission
+        now = runtime.now()
         return Hold(
             id=runtime.new_id("att"),
             decision_id=admission.record.id,
@@ -92,16 +94,16 @@ class Attempts:
             account=admission.account,
             deployment=deployment,
             estimate=usage,
-            started_at=runtime.now(),
-            windows=self._windows(deployment),
+            started_at=now,
+            windows=self._windows(deployment, now),
         )
 
-    def _windows(self, deployment: Deployment) -> tuple[Window, ...]:
+    def _windows(self, deployment: Deployment, at: datetime) -> tuple[Window, ...]:
         admission = self._admission
         pack, own = admission.loaded.pack, admission.call.principal.budgets
         if not (pack.budgets.budgets or own):
             return ()
-        return budgets.windows(pack, own, admission.account, deployment, self._runtime.now())
+        return budgets.windows(pack, own, admission.account, deployment, at)
 
     def _estimate(self, deployment: Deployment) -> Usage:
         """The most that the call is expected to use."""
@@ -114,7 +116,7 @@ class Attempts:
             searches = units if deployment.price.at(self._runtime.now()).searches is not None else 0
             return Usage(rerank=admission.prompt_tokens, searches=searches, estimated=True)
         most = self.limit(deployment) or deployment.max_output or request.max_output or admission.loaded.pack.max_output
-        output = min(request.max_output or most, most) * request.choices
+        output = min(min(request.max_output or most, most) * request.choices, MOST_TOKENS)
         return estimate(admission.prompt_tokens, output, deployment.price, self._lanes())
 
     def _lanes(self) -> Collection[str]:

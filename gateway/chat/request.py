@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,11 @@ _SAID = frozenset("documents input instructions messages prompt query system".sp
 _UNTRANSLATED = frozenset("annotations citations encrypted_content signature summary".split())
 _SHARED = frozenset("functions model output_config response_format text tools".split())
 _NO_CHAT = ChatCompletionRequest(model="", messages=[])
+_MOST_CHOICES = 128
+_MEDIA = re.compile(r"messages\[\d+\]\.content\[\d+\]\.(?:file|image_url|input_audio|\?)(?:\.(?:\w+|\?))?\Z")
+"""Where a part of a message holds a picture or a file; elsewhere what looks like one is a text like any other."""
+_ADDRESSES = ("data:", "http:", "https:")
+"""How a picture's or a file's begins, be it inline or to be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class Request:
     dropped: tuple[str, ...] = ()
     """What is left out, or does not bind, where the request is translated."""
     count: int = 1
-    """Texts that are to be embedded or ranked."""
+    """Texts that are to be embedded, ranked or completed."""
 
     @property
     def stream(self) -> bool:
@@ -70,13 +76,14 @@ class Request:
 
     @property
     def max_output(self) -> int | None:
-        """The client's limit on output tokens, thinking included."""
-        return self.fields.max_completion_tokens or self.fields.max_tokens
+        """The client's limit on output tokens, thinking included; of two the larger, as either may be what is taken."""
+        limits = (self.fields.max_completion_tokens, self.fields.max_tokens)
+        return max((limit for limit in limits if limit is not None), default=None)
 
     @property
     def choices(self) -> int:
-        """How many answers are asked for at once."""
-        return max(self.fields.n or 1, 1)
+        """How many answers are made at once, those included that only the best are chosen from."""
+        return max(self.fields.n or 1, _best_of(self.body.tree)) * (1 if self.chat is None else self.count)
 
     @property
     def question(self) -> str:
@@ -117,10 +124,12 @@ def read(raw: bytes, form: Format = CHAT_COMPLETIONS) -> Request:
     if form in (EMBEDDINGS, RERANK):
         return _read_texts(form, body, model, collections)
     chat, translated = _as_chat(form, body)
+    _best_of(body.tree)
     fields, strings = _fields(chat), tuple(chat.strings())
     if not fields.messages and translated.native_only is None:
         raise BadRequest("'messages' is empty: send at least one message", param="messages")
-    own = () if chat is body else body.strings()
+    own = () if chat is body else tuple(body.strings())
+    prompts = _prompts(body.tree.get("prompt")) if form is COMPLETIONS else ()
     return Request(
         form,
         body,
@@ -132,10 +141,22 @@ def read(raw: bytes, form: Format = CHAT_COMPLETIONS) -> Request:
         messages=(*chat.tree["messages"], *_untranslated(form, body, translated.native_only), _beside(body)),
         model=model,
         collections=collections,
-        prompt_tokens=_bound(text for _, text in strings),
+        prompt_tokens=_bound(own if form is COMPLETIONS else strings) + _ids_in(prompts),
+        longest=max(map(_tokens_in, prompts)) + _tokens_in(body.tree.get("suffix")) if len(prompts) > 1 else None,
         unreadable="token ids" if form is COMPLETIONS and _has_token_ids(body.tree.get("prompt")) else None,
         dropped=translated.dropped,
+        count=max(len(prompts), 1),
     )
+
+
+def _best_of(tree: Mapping[str, Any]) -> int:
+    """How many answers a deployment makes to give the best of them; it bills them all."""
+    best_of = tree.get("best_of")
+    if best_of is None:
+        return 1
+    if type(best_of) is not int or not 1 <= best_of <= _MOST_CHOICES:
+        raise BadRequest(f"'best_of' must be a whole number from 1 to {_MOST_CHOICES}", param="best_of")
+    return best_of
 
 
 def _as_chat(form: Format, body: Body) -> tuple[Body, Translated]:
@@ -215,6 +236,26 @@ def _beside(body: Body) -> Mapping[str, Any]:
     return {"role": "system", "beside": rest}
 
 
+def _prompts(prompt: object) -> tuple[object, ...]:
+    """The prompts of a completion, each of which is answered: texts, or lists of token ids."""
+    parts = prompt if isinstance(prompt, list) else []
+    prompts = tuple(parts) if any(isinstance(part, str | list) for part in parts) else (prompt,)
+    if len(prompts) > embeddings.MOST_INPUTS:
+        raise BadRequest(f"'prompt' has {len(prompts)} entries: send at most {embeddings.MOST_INPUTS}", param="prompt")
+    return prompts
+
+
+def _tokens_in(prompt: object) -> int:
+    """The tokens of one text, bounded from above, or of a list of their ids."""
+    if isinstance(prompt, list):
+        return len(prompt)
+    return estimate_tokens(len(prompt.encode())) if isinstance(prompt, str) else 0
+
+
+def _ids_in(prompts: Iterable[object]) -> int:
+    return sum(len(prompt) for prompt in prompts if isinstance(prompt, list))
+
+
 def _has_token_ids(prompt: object) -> bool:
     return isinstance(prompt, list) and not all(isinstance(part, str) for part in prompt)
 
@@ -238,10 +279,10 @@ def _fields(chat: Body) -> ChatCompletionRequest:
         raise BadRequest(_without_content(str(error))) from None
 
 
-def _bound(texts: Iterable[str]) -> int:
+def _bound(strings: Iterable[tuple[str, str]]) -> int:
     size = pictures = 0
-    for text in texts:
-        if text.startswith("data:"):
+    for place, text in strings:
+        if text.startswith(_ADDRESSES) and _MEDIA.match(place):
             pictures += 1
         else:
             size += len(text.encode())

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gateway.chat.request import Request
     from gateway.principals import Principal
     from gateway.runtime import Runtime
+    from policies.pack import Pack
     from retrieval.client import CollectionInfo, Passage
 
 _PASSAGES = 6
@@ -34,14 +35,21 @@ async def passages_for(runtime: Runtime, principal: Principal, request: Request)
 
 async def _readable(runtime: Runtime, principal: Principal, names: Sequence[str]) -> Scope:
     """The scope of a search; CollectionNotFound alike for what is not there and for what may not be read."""
-    declared = runtime.packs.current.pack.collections
+    known = readable(runtime.packs.current.pack, principal)
     if principal.is_admin:
-        known = {*declared, *(info.name for info in await _collections(runtime))}
-        _check(names, known)
+        _check(names, known | {info.name for info in await _collections(runtime)})
         return Scope(tuple(names), None)
-    by_group = {name for name, spec in declared.items() if spec.readers & principal.groups}
-    _check(names, principal.collections | by_group)
+    _check(names, known)
     return Scope(tuple(names), principal.clearance)
+
+
+def readable(pack: Pack, principal: Principal) -> frozenset[str]:
+    """The collections that the caller may read by the pack and its key; the admin reads what is in no pack, too."""
+    declared = pack.collections
+    if principal.is_admin:
+        return frozenset(declared)
+    by_group = {name for name, spec in declared.items() if spec.readers & principal.groups}
+    return principal.collections | by_group
 
 
 async def _collections(runtime: Runtime) -> Sequence[CollectionInfo]:
@@ -51,9 +59,9 @@ async def _collections(runtime: Runtime) -> Sequence[CollectionInfo]:
         raise _unavailable(error) from error
 
 
-def _check(names: Sequence[str], readable: frozenset[str] | set[str]) -> None:
+def _check(names: Sequence[str], known: frozenset[str]) -> None:
     for name in names:
-        if name not in readable:
+        if name not in known:
             raise CollectionNotFound(f"there is no collection {name!r} that this key may read", param="model")
 
 

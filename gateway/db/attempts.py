@@ -190,7 +190,7 @@ def _until(end: datetime, after: str | None) -> tuple[datetime, list[ColumnEleme
         return end, []
     moment, attempt_id = _place(after)
     passed = and_(attempts.c.started_at == moment, attempts.c.id >= attempt_id)
-    return min(end, moment + timedelta(microseconds=1)), [not_(passed)]
+    return (end if moment >= end else moment + timedelta(microseconds=1)), [not_(passed)]
 
 
 def _place(after: str) -> tuple[datetime, str]:

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _NOTHING = Usage()
-_MOST_TOKENS = 2**31
+MOST_TOKENS = 2**31
 """Of one lane of one attempt, far above any model's context: beyond it an upstream counts wrongly."""
+_MOST_NANO_USD = 10**15
+"""Of one attempt, a million dollars: beyond it an upstream counts wrongly, or sums would leave 64 bits."""
 
 
 @asynccontextmanager
@@ -151,10 +153,14 @@ class Attempt:
         deployment, at = self.hold.deployment, self.hold.started_at
         other = deployment.replies.price if self.answered_model is not None else None
         price = other or deployment.price
-        if self.usage is not None and _is_plausible(self.usage):
-            with suppress(UnpricedLaneError):
-                return self.usage, charge(self.usage, price, at, self.service_tier)
-        return self.hold.estimate, charge(self.hold.estimate, price, at, self.service_tier)
+        usages = (self.usage, self.hold.estimate)
+        for usage in usages:
+            if usage is not None and _is_plausible(usage):
+                with suppress(UnpricedLaneError):
+                    cost = charge(usage, price, at, self.service_tier)
+                    if cost.nano_usd <= _MOST_NANO_USD:
+                        return usage, cost
+        return self.hold.estimate, charge(self.hold.estimate, deployment.price, at, self.service_tier)
 
     def _elapsed_ms(self) -> int:
         return round((self.clock() - self.started) * 1000)
@@ -167,7 +173,7 @@ _REFUSALS = (LabelExceedsClearance, UpstreamRateLimited, UpstreamRefused)
 
 def _is_plausible(usage: Usage) -> bool:
     counts = usage.lanes.values()
-    return min(counts) >= 0 and max(counts) <= _MOST_TOKENS
+    return min(counts) >= 0 and max(counts) <= MOST_TOKENS
 
 
 async def _settle(writer: Writer, record: Attempt) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from gateway.ledger.price import most_nano_usd
+from gateway.ledger.price import UnpricedLaneError, most_nano_usd
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -78,7 +79,14 @@ class Hold:
 
     @property
     def nano_usd(self) -> int:
-        return most_nano_usd(self.estimate, self.deployment.price.at(self.started_at))
+        """The most that it may come to, also if another model answers, at the price that the pack names for that."""
+        asked, other = self.deployment.price, self.deployment.replies.price
+        most = most_nano_usd(self.estimate, asked.at(self.started_at))
+        if other is None:
+            return most
+        with suppress(UnpricedLaneError):
+            most = max(most, most_nano_usd(self.estimate, other.at(self.started_at)))
+        return most
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import aiohttp
 import pytest
+from redis.asyncio import Redis
 
+from gateway.alerts.mail import Letter
+from gateway.chat import request
 from gateway.db import attempts, decisions, keys, windows
 from gateway.db.keys import Allowance, KeySpec
 from tests.gateway.dashboard.site import site as dashboard_site
@@ -26,6 +32,10 @@ if TYPE_CHECKING:
 USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 WHOLE = answer(completion(usage=USAGE), ending="keep")
 CALL_NANO_USD = 100 * 3000 + 10 * 15000
+EVERYTHING = ["chat", "tools", "completions", "responses", "messages", "embeddings", "rerank"]
+LONG = "data:" + "word " * 3000
+PICTURE = {"type": "image_url"}
+TOOL = {"type": "function", "function": {"name": "look", "description": LONG, "parameters": {}}}
 FREE = {"currency": "USD", "per_million": {"input": 0, "output": 0}, "source": "ours", "as_of": "2026-11-01"}
 
 
@@ -43,6 +53,16 @@ async def ask(home: House, key: str = ADMIN_KEY, headers: dict[str, str] | None 
     ):
         content = await response.read()
     return response.status, content if more.get("stream") else json.loads(content)
+
+
+async def post(home: House, path: str, body: dict[str, Any], key: str = ADMIN_KEY) -> int:
+    sent = {"authorization": f"Bearer {key}"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{home.url}{path}", json=body, headers=sent) as response,
+    ):
+        await response.read()
+    return response.status
 
 
 async def rows(home: House) -> list[AttemptRow]:
@@ -248,3 +268,264 @@ async def test_names_are_never_formulas_or_statements(tmp_path: Path) -> None:
             nothing = await response.json()
 
     assert nothing["lines"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "least"),
+    [
+        ("chat/completions", {"messages": [{"role": "user", "content": LONG}], "max_tokens": 9}, 5000),
+        ("chat/completions", {"messages": [{"role": "system", "content": [{"type": "text", "text": LONG}]}]}, 5000),
+        ("chat/completions", {"messages": [], "max_completion_tokens": 1, "max_tokens": 9000}, 9000),
+        ("chat/completions", {"messages": [], "max_tokens": 9, "tools": [TOOL]}, 5000),
+        ("chat/completions", {"messages": [], "max_tokens": 100, "n": 2, "best_of": 20}, 2000),
+        ("completions", {"prompt": "hi", "max_tokens": 100, "best_of": 20}, 2000),
+        ("completions", {"prompt": ["hi"] * 100, "max_tokens": 100, "n": 2}, 20_000),
+        ("completions", {"prompt": [list(range(5000))], "max_tokens": 9}, 5000),
+        ("completions", {"prompt": list(range(5000)), "max_tokens": 9}, 5000),
+        ("completions", {"prompt": [[1, 2]] * 100, "max_tokens": 100}, 10_000),
+        ("completions", {"prompt": "hi", "suffix": LONG, "max_tokens": 9}, 5000),
+        ("completions", {"prompt": "hi", "max_tokens": 9000, "max_completion_tokens": 1}, 9000),
+        ("messages", {"messages": [{"role": "user", "content": LONG}], "max_tokens": 9}, 5000),
+        ("responses", {"input": LONG, "max_output_tokens": 16}, 5000),
+        ("embeddings", {"input": LONG}, 5000),
+        ("embeddings", {"input": [list(range(5000))]}, 5000),
+        ("rerank", {"query": "q", "documents": [LONG]}, 5000),
+    ],
+    ids=lambda part: str(part)[:50],
+)
+async def test_nothing_is_held_for_less_than_it_may_use(
+    tmp_path: Path, path: str, body: dict[str, Any], least: int
+) -> None:
+    if body.get("messages") == []:
+        body = {**body, "messages": [{"role": "user", "content": "hi"}]}
+    async with (
+        fake_upstream(WHOLE) as up,
+        house(
+            tmp_path, [deployment("m", up.url, zone="device", capabilities=EVERYTHING)], budgets=budget("house", "1000")
+        ) as home,
+    ):
+        await post(home, f"/v1/{path}", {"model": "m", **body})
+        (row,) = await rows(home)
+
+    assert row.held_tokens >= least
+    assert row.held_nano_usd >= least * 3000
+
+
+@pytest.mark.parametrize("url", ["https://example.org/a.png", "data:image/png;base64,AAAA"])
+def test_a_picture_is_held_for_as_one_wherever_it_lies(url: str) -> None:
+    said = [{"role": "user", "content": [{**PICTURE, "image_url": {"url": url}}]}]
+
+    asked = request.read(json.dumps({"model": "m", "messages": said}).encode())
+
+    assert 1000 <= asked.prompt_tokens <= 2000
+
+
+async def test_an_answer_by_a_dearer_model_passes_no_budget(tmp_path: Path) -> None:
+    dear = {**FREE, "per_million": {"input": 30, "output": 150}}
+    async with (
+        fake_upstream(answer(completion(usage=USAGE, model="another"), ending="keep")) as up,
+        house(
+            tmp_path, [deployment("m", up.url, price=FREE, replies={"price": dear})], budgets=budget("house")
+        ) as home,
+    ):
+        status, _ = await ask(home)
+
+    assert status == 429
+    assert up.requests == []
+
+
+async def test_what_the_other_model_has_no_price_for_costs_what_was_held(tmp_path: Path) -> None:
+    searched = {**FREE, "per_million": {"input": 1, "output": 1}, "per_thousand_searches": 2}
+    unsearched = {**FREE, "per_million": {"input": 1, "output": 1}}
+    ranked = {
+        "model": "another",
+        "results": [{"index": 0, "relevance_score": 0.5}],
+        "meta": {"billed_units": {"search_units": 1}},
+    }
+    listed = [{"price": searched, "replies": {"price": unsearched}, "capabilities": ["rerank"]}]
+    async with (
+        fake_upstream(answer(ranked, ending="keep")) as up,
+        house(tmp_path, [deployment("m", up.url, **listed[0])], budgets=budget("house", "1")) as home,
+    ):
+        status = await post(home, "/v1/rerank", {"model": "m", "query": "q", "documents": ["a"]})
+        (row,) = await rows(home)
+
+    assert status == 200
+    assert (row.state, row.cost_nano_usd) == ("settled", row.held_nano_usd)
+    assert row.held_nano_usd >= 2_000_000
+
+
+async def test_a_count_that_no_sum_could_hold_is_not_believed(tmp_path: Path) -> None:
+    dear = {**FREE, "per_million": {"input": 999_999_999, "output": 999_999_999}}
+    usage = {"prompt_tokens": 2**31, "completion_tokens": 2**31}
+    async with (
+        fake_upstream(answer(completion(usage=usage), ending="keep")) as up,
+        house(tmp_path, [deployment("m", up.url, price=dear)], budgets=budget("house", "1", hard=False)) as home,
+    ):
+        status, _ = await ask(home)
+        (row,) = await rows(home)
+
+    assert status == 200
+    assert (row.state, row.estimated, row.cost_nano_usd) == ("settled", True, row.held_nano_usd)
+
+
+async def test_limits_keep_no_word_of_a_request_in_the_store(tmp_path: Path) -> None:
+    socket = tmp_path / "valkey.sock"
+    limits = [{"of": {kind: "any"}, "requests": "9/minute", "concurrency": 9} for kind in ("tag", "collection", "key")]
+    async with (
+        valkey(socket),
+        house(
+            tmp_path / "data",
+            [deployment("m", "http://127.0.0.1:9/v1")],
+            budgets={"tags": ["school"], "limits": limits},
+            store=f"unix://{socket}",
+        ) as home,
+    ):
+        key = await keys.create(home.runtime.engine, KeySpec("ana"))
+        statuses = [
+            (await ask(home, key, {"soleira-tag": "my-illness"}))[0],
+            (await ask(home, key, model="m@my-illness,papers"))[0],
+        ]
+        async with Redis.from_url(f"unix://{socket}") as store:
+            kept = repr(await store.keys("*"))
+
+    assert statuses == [400, 404]
+    assert "ana" in kept
+    assert "illness" not in kept
+    assert "papers" not in kept, "who may not read a collection uses up none of its limit"
+
+
+async def test_calls_that_are_left_leak_no_place_of_a_limit(tmp_path: Path) -> None:
+    socket = tmp_path / "valkey.sock"
+    slow = stream(*[delta("Olá ")] * 40, pause=0.05)
+    async with (
+        valkey(socket),
+        fake_upstream(slow) as up,
+        house(
+            tmp_path / "data",
+            [deployment("m", up.url)],
+            budgets={"limits": [{"of": "house", "concurrency": 3}]},
+            store=f"unix://{socket}",
+        ) as home,
+    ):
+        await asyncio.gather(*(_leave(home) for _ in range(8)))
+        async with Redis.from_url(f"unix://{socket}") as store:
+            for _ in range(100):
+                under_way = await store.zcard("soleira:{limits}:house:house:calls:0")
+                if not under_way:
+                    break
+                await asyncio.sleep(0.05)
+
+    assert under_way == 0
+
+
+async def test_a_pack_reloaded_under_way_settles_what_was_held_and_refuses_the_next(tmp_path: Path) -> None:
+    told = b'data: {"choices":[],"usage":' + json.dumps(USAGE).encode() + b"}\n\n"
+    slow = stream(*[delta("Olá ")] * 10, finish(), told, b"data: [DONE]\n\n", pause=0.05)
+    async with (
+        fake_upstream(slow) as up,
+        house(tmp_path, [deployment("m", up.url)], budgets=budget("house", "1")) as home,
+    ):
+        under_way = asyncio.create_task(ask(home, stream=True))
+        while not up.requests:
+            await asyncio.sleep(0.01)
+        (home.runtime.settings.pack / "budgets.yaml").write_text(json.dumps(budget("house", "0.0000001")))
+        await home.runtime.packs.reload()
+        statuses = [(await ask(home))[0], (await under_way)[0], (await ask(home))[0]]
+        (window,) = await windows.state(home.runtime.engine, home.runtime.now())
+
+    assert statuses == [429, 200, 429]
+    assert (window.held_nano_usd, window.spent_nano_usd, window.limit_nano_usd) == (0, CALL_NANO_USD, 100)
+
+
+async def test_a_call_counts_in_the_window_that_it_began_in_whatever_the_clock_does(tmp_path: Path) -> None:
+    moments = (datetime(2026, 12, 1, tzinfo=UTC) + n * timedelta(hours=7) for n in range(100_000))
+    files = {"budgets.yaml": budget("house", "1")}
+    async with (
+        fake_upstream(WHOLE) as up,
+        dashboard_site(tmp_path, [deployment("m", up.url)], files=files, now=lambda: next(moments)) as home,
+    ):
+        for _ in range(12):
+            await ask(home)
+        found = await rows(home)
+        state = await windows.state(home.runtime.engine, datetime(2026, 11, 30, tzinfo=UTC))
+
+    assert len(found) == 12
+    assert {(window.starts_at, window.spent_nano_usd) for window in state} == {
+        (day, sum(row.cost_nano_usd or 0 for row in found if row.started_at.date() == day.date()))
+        for day in {row.started_at.replace(hour=0, minute=0, second=0, microsecond=0) for row in found}
+    }
+
+
+async def test_a_tag_said_twice_is_none(tmp_path: Path) -> None:
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "oi"}]}).encode()
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {ADMIN_KEY}\r\nconnection: close\r\n"
+        f"soleira-tag: play\r\nSoleira-Tag: school\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    narrow = {**budget({"tag": "school"}), "tags": ["school", "play"]}
+    async with fake_upstream(WHOLE) as up, house(tmp_path, [deployment("m", up.url)], budgets=narrow) as home:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(home.url.rpartition(":")[2]))
+        writer.write(head.encode() + body)
+        told = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+
+    assert told.startswith(b"HTTP/1.1 400")
+    assert up.requests == []
+
+
+async def test_a_reader_s_key_calls_nothing_that_the_house_describes(tmp_path: Path) -> None:
+    async with house(tmp_path, [deployment("m", "http://127.0.0.1:9/v1")]) as home:
+        key = await keys.create(home.runtime.engine, KeySpec("books", role="reader"))
+        async with aiohttp.ClientSession() as session, session.get(f"{home.url}/openapi.json") as described:
+            paths = (await described.json())["paths"]
+        posts = [path for path, methods in paths.items() if "post" in methods]
+        statuses = {path: await post(home, path, {"model": "m"}, key) for path in posts}
+
+    assert len(posts) >= 7
+    assert set(statuses.values()) == {403}
+
+
+def test_no_name_breaks_a_letter() -> None:
+    letter = Letter(
+        "a@b.example", ("c@d.example",), "of 'ana\u2028x\x85y'\nBcc: e@f.example", "text", datetime.now(UTC)
+    )
+
+    assert "\nbcc:" not in letter.message().as_string().lower()
+
+
+@pytest.mark.parametrize("after", ["253402300799999999.x", "-1.x", f"{'9' * 5000}.x", "x", "\x00", "1.\x00"])
+async def test_a_place_in_the_rows_that_is_none_fails_nothing(tmp_path: Path, after: str) -> None:
+    async with dashboard_site(tmp_path, [deployment("m", "http://127.0.0.1:9/v1")]) as home, visitor(home) as reader:
+        await reader.sign_in(ADMIN_KEY)
+        page = await reader.get(f"/dashboard/costs/rows?{urlencode({'after': after})}")
+
+    assert page.status in (200, 400)
+
+
+async def test_no_name_is_a_formula_in_a_sheet(tmp_path: Path) -> None:
+    async with fake_upstream(WHOLE) as up, dashboard_site(tmp_path, [deployment("m", up.url)]) as home:
+        for name, person in (("ana", "=HYPERLINK(1)"), ("rui", "@SUM(1)"), ("eva", "\uff1d1")):
+            await ask(home, await keys.create(home.runtime.engine, KeySpec(name, person=person)))
+        async with visitor(home) as reader:
+            await reader.sign_in(ADMIN_KEY)
+            sheets = [
+                (await reader.get(f"/dashboard/costs/{name}")).text for name in ("lines.csv?by=person", "rows.csv")
+            ]
+
+    cells = [cell for sheet in sheets for line in csv.reader(sheet.splitlines()) for cell in line]
+    assert sum("HYPERLINK" in cell for cell in cells) == 2
+    assert not [cell for cell in cells if cell[:1] in ("=", "@", "\uff1d")]
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_an_upstream_puts_no_words_of_an_answer_into_a_row(tmp_path: Path, streams: bool) -> None:
+    words: dict[str, Any] = {"model": "Ana Souza has no job", "service_tier": "Ana Souza", "usage": USAGE}
+    script = stream(delta("oi", **words), finish(**words)) if streams else answer(completion(**words))
+    async with fake_upstream(script) as up, house(tmp_path, [deployment("m", up.url)]) as home:
+        await ask(home, stream=streams)
+        (row,) = await rows(home)
+
+    assert (row.answered_model, row.service_tier, row.error_code) == ("(unreadable)", None, None)
+    assert "Ana" not in repr(row)
