@@ -10,7 +10,7 @@ from gateway.ledger import budgets, quotas
 from gateway.ledger.attempt import MOST_TOKENS, attempt
 from gateway.ledger.elsewhere import Choice, Spent, Weighed, weigh
 from gateway.ledger.entries import Hold
-from gateway.ledger.price import estimate
+from gateway.ledger.price import estimate, most_nano_usd
 from gateway.wire.lanes import LANES, Usage
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ class Attempts:
     @asynccontextmanager
     async def open(self, deployment: Deployment, ordinal: int) -> AsyncGenerator[Attempt, None]:
         """Hold and settle one attempt, and count it once it is settled."""
-        hold = self._hold(deployment, ordinal, self._estimate(deployment))
+        now = self._runtime.now()
+        hold = self._hold(deployment, ordinal, self._estimate(deployment, now), now)
         async with self._entered(hold) as record:
             record.weigh = partial(self._weigh, record)
             yield record
@@ -64,7 +65,7 @@ class Attempts:
     @asynccontextmanager
     async def open_again(self, deployment: Deployment, kept: Kept) -> AsyncGenerator[Attempt, None]:
         """The record of an answer that is given again: no upstream is called, and what it cost once is saved."""
-        async with self._entered(self._hold(deployment, 1, Usage())) as record:
+        async with self._entered(self._hold(deployment, 1, Usage(), self._runtime.now())) as record:
             record.given_again(kept.cost_nano_usd, kept.model)
             yield record
 
@@ -83,9 +84,8 @@ class Attempts:
                     runtime.fleet.observed.note_traffic(hold.deployment.name, record.charged, self._tap.model)
                     runtime.ratios.note(hold.deployment, record.charged)
 
-    def _hold(self, deployment: Deployment, ordinal: int, usage: Usage) -> Hold:
+    def _hold(self, deployment: Deployment, ordinal: int, usage: Usage, now: datetime) -> Hold:
         runtime, admission = self._runtime, self._admission
-        now = runtime.now()
         return Hold(
             id=runtime.new_id("att"),
             decision_id=admission.record.id,
@@ -105,7 +105,7 @@ class Attempts:
             return ()
         return budgets.windows(pack, own, admission.account, deployment, at)
 
-    def _estimate(self, deployment: Deployment) -> Usage:
+    def _estimate(self, deployment: Deployment, now: datetime) -> Usage:
         """The most that the call is expected to use."""
         admission = self._admission
         request = admission.call.request
@@ -113,11 +113,13 @@ class Attempts:
             return Usage(embedding=admission.prompt_tokens, estimated=True)
         if request.format.endpoint == "rerank":
             units = -(-request.count // _SEARCHED_AT_ONCE)
-            searches = units if deployment.price.at(self._runtime.now()).searches is not None else 0
+            searches = units if deployment.price.at(now).searches is not None else 0
             return Usage(rerank=admission.prompt_tokens, searches=searches, estimated=True)
         most = self.limit(deployment) or deployment.max_output or request.max_output or admission.loaded.pack.max_output
         output = min(min(request.max_output or most, most) * request.choices, MOST_TOKENS)
-        return estimate(admission.prompt_tokens, output, deployment.price, self._lanes())
+        prices = [price.at(now) for price in (deployment.price, deployment.replies.price) if price is not None]
+        dearest = [(estimate(admission.prompt_tokens, output, price, self._lanes()), price) for price in prices]
+        return max(dearest, key=lambda used: most_nano_usd(*used))[0]
 
     def _lanes(self) -> Collection[str]:
         """The lanes that the request may meet."""

@@ -145,8 +145,8 @@ def valkey(settings: Settings) -> ChildSpec:
         "unixsocketperm": "700",
         "dir": str(settings.valkey_dir),
         "daemonize": "no",
-        "appendonly": "yes",
-        "appendfsync": "everysec",
+        # Nothing goes to the disk: kept answers would stay there in clear, beyond their time.
+        "appendonly": "no",
         "save": "",
         "maxmemory": "256mb",
         "maxmemory-policy": "volatile-lru",

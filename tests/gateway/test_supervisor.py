@@ -445,7 +445,7 @@ def test_a_redis_server_of_ones_own_replaces_the_child(tmp_path: Path) -> None:
     assert own.redis == "redis://127.0.0.1:6379"
 
 
-async def test_the_valkey_child_answers_on_its_socket_and_keeps_what_it_was_told(tmp_path: Path) -> None:
+async def test_the_valkey_child_answers_on_its_socket_and_leaves_nothing_on_the_disk(tmp_path: Path) -> None:
     settings = Settings.from_environment(tmp_path / "house", environ={})
     prepare.directories(settings)
 
@@ -454,7 +454,8 @@ async def test_the_valkey_child_answers_on_its_socket_and_keeps_what_it_was_told
         assert await ask(settings.valkey_socket, "SET kept yes") == "+OK"
     async with Child(parts.valkey(settings), print, QUICK):
         await until(lambda: listening(settings.valkey_socket))
-        assert await ask(settings.valkey_socket, "GET kept") == "$3"
+        assert await ask(settings.valkey_socket, "GET kept") == "$-1"
+    assert list(settings.valkey_dir.iterdir()) == []
 
 
 async def ask(path: Path, command: str) -> str:

@@ -529,3 +529,19 @@ async def test_an_upstream_puts_no_words_of_an_answer_into_a_row(tmp_path: Path,
 
     assert (row.answered_model, row.service_tier, row.error_code) == ("(unreadable)", None, None)
     assert "Ana" not in repr(row)
+
+
+async def test_a_hold_covers_the_dearest_lanes_of_today_s_price_and_of_a_model_that_answers_instead(
+    tmp_path: Path,
+) -> None:
+    dear = {"input": 3, "output": 15, "cache_write_5m": 30, "reasoning": 60}
+    flat = {"currency": "USD", "per_million": {"input": 3, "output": 15}, "source": "t", "as_of": "2026-11-01"}
+    other = {"price": {**flat, "per_million": dear}}
+    async with (
+        fake_upstream(WHOLE) as up,
+        house(tmp_path, [deployment("m", up.url, price=flat, replies=other)], budgets=budget("house", "10")) as home,
+    ):
+        await ask(home, max_tokens=1000)
+        (row,) = await rows(home)
+
+    assert row.held_nano_usd >= 1000 * 60_000
