@@ -26,6 +26,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "{seen} whole days were seen; it takes {needed}.",
         "Foram vistos {seen} dias inteiros; são precisos {needed}.",
     ),
+    "forecast few.one": (
+        "{seen} whole day was seen; it takes {needed}.",
+        "Foi visto {seen} dia inteiro; são precisos {needed}.",
+    ),
     "forecast days": (
         "{so_far} so far; the days left at what such days cost lately ({seen} days seen).",
         "{so_far} até agora; os dias que faltam ao preço de dias assim ultimamente ({seen} dias vistos).",
@@ -146,6 +150,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "budget over": ("{over} over {limit}", "{over} além de {limit}"),
     "budget state": ("{spent} spent of {limit}", "{spent} gastos de {limit}"),
     "budget tokens": ("{n} tokens", "{n} tokens"),
+    "budget tokens.one": ("{n} token", "{n} token"),
     "until": ("until {when}", "até {when}"),
     "soft": ("warns only", "só avisa"),
     "holding": ("{held} under way", "{held} em andamento"),
@@ -211,6 +216,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "rows title": ("The calls behind it", "As chamadas por trás"),
     "rows none": ("No call matches.", "Nenhuma chamada corresponde."),
     "rows sum": ("{n} calls, together", "{n} chamadas, juntas"),
+    "rows sum.one": ("{n} call", "{n} chamada"),
+    "calls n": ("{n} calls", "{n} chamadas"),
+    "calls n.one": ("{n} call", "{n} chamada"),
     "rows hint": (
         "What was asked and answered is not kept, so it is not here.",
         "O que se perguntou e respondeu não é guardado; por isso não está aqui.",
@@ -236,6 +244,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "flag.aborted": ("broken off", "interrompida"),
     "flag.from_cache": ("from the cache of answers", "do cache de respostas"),
     "flag.house": ("borne by the house", "paga pela casa"),
+    "flag.saved": ("saved by a cache", "economizado pelo cache"),
+    "flag.privacy": ("cost of privacy", "custo da privacidade"),
+    "flag.routing": ("saved by routing", "economizado pelo roteamento"),
     # one request
     "request title": ("One request", "Um pedido"),
     "call n": ("Call {n}: {deployment}", "Chamada {n}: {deployment}"),
@@ -281,6 +292,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "statement own": (
         "On own machines, at what a token more costs there",
         "Em máquinas próprias, ao custo de um token a mais",
+    ),
+    "statement machines": (
+        "What owning them cost over the month so far, apart from the sums above.",
+        "O que custou tê-las no mês até agora, à parte das somas acima.",
     ),
     "print": ("Print", "Imprimir"),
     "earlier month": ("Earlier", "Anterior"),

@@ -33,6 +33,7 @@ from gateway.db import attempts, decisions
 from gateway.db.keys import digest_of
 from gateway.errors import GatewayError, NotFound, Unauthenticated
 from gateway.ledger import spend
+from gateway.ledger.usage import Span
 from policies.decide import decide
 from policies.signals import Signals
 from retrieval.client import RetrievalError, Scope
@@ -207,7 +208,7 @@ async def _ledger(runtime: Runtime, t: Texts) -> dict[str, object]:
     tried = await attempts.of_decisions(runtime.engine, [record.id for record in records])
     return {
         "decisions": [shown(record, tried.get(record.id, ()), pack, t) for record in records],
-        "spend": await spend.spend(runtime.engine),
+        "spend": await spend.spend(runtime.engine, Span.open(zone=pack.budgets.zone)),
         "place": lambda zone: place(zone, pack, t),
     }
 

@@ -120,7 +120,8 @@ async def page(
     """The attempts that began from `start` up to, not including, `end`, the newest first, and where to go on.
 
     `where` filters as `rollups.sums` does, and also by `state`, `outcome`, `bearer`, `service_tier`, and by
-    `estimated`, `assumed` and `from_cache` as `true` or `false`. `after` is what the page before gave.
+    `estimated`, `assumed`, `from_cache`, and whether anything is `saved`, or went for `privacy` or `routing`, as `true`
+    or `false`. `after` is what the page before gave.
     """
     end, ties = _until(end, after)
     query = select(attempts).where(*ties).order_by(attempts.c.started_at.desc(), attempts.c.id.desc())

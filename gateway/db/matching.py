@@ -21,7 +21,10 @@ COLLECTION = "collection"
 STATES = ("state", "outcome", "bearer", "service_tier")
 """What single attempts, beyond the dimensions, can be told apart by."""
 
-TELLING = (*STATES, *FLAGS)
+AMOUNTS = {"saved": "saved_nano_usd", "privacy": "privacy_nano_usd", "routing": "routing_nano_usd"}
+"""What an attempt may have an amount of: `true` asks for those that have one."""
+
+TELLING = (*STATES, *FLAGS, *AMOUNTS)
 """All that rows can be filtered by and rollups cannot."""
 
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
@@ -43,6 +46,8 @@ def _condition(table: FromClause, name: str, values: Sequence[str], dialect: Dia
         return or_(*(_has_member(table, value, dialect) for value in values))
     if name in FLAGS:
         return table.c[name].in_([_truth(name, value) for value in values])
+    if name in AMOUNTS:
+        return (table.c[AMOUNTS[name]] != 0).in_([_truth(name, value) for value in values])
     if name == "collections":
         return table.c[name].in_([tuple(part for part in value.split(",") if part) for value in values])
     return table.c[name].in_(values)

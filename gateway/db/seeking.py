@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, Boolean, and_, desc, false, literal_column, or_, select, type_coerce, union
 
-from gateway.db.matching import TELLING, conditions
+from gateway.db.matching import AMOUNTS, TELLING, conditions
 from gateway.db.tables import BUCKET, FLAGS, attempts, rollups
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ AT_ONCE = 20
 _BUCKET_MICROSECONDS = BUCKET // timedelta(microseconds=1)
 _OUTCOMES = {"failed": {"failed", "unknown"}, "aborted": {"aborted"}}
 """The outcomes that a measure of rollups counts."""
+_NEVER_BELOW_ZERO = ("saved", "privacy")
+"""Amounts whose sum is zero only where each of them is."""
 
 
 def glance(newest: Select[Any], where: Mapping[str, Sequence[str]], dialect: Dialect) -> Select[Any]:
@@ -41,8 +43,11 @@ def glance(newest: Select[Any], where: Mapping[str, Sequence[str]], dialect: Dia
 def flagged(where: Mapping[str, Sequence[str]], dialect: Dialect) -> ColumnElement[bool] | None:
     """What picks those with a flag that is asked for, as the small index of them says it; None: no flag is."""
     flag = next((name for name in FLAGS if set(where.get(name, ())) <= {"true", "1"} and where.get(name)), None)
-    if flag is None:
-        return None
+    return None if flag is None else has_flag(flag, dialect)
+
+
+def has_flag(flag: str, dialect: Dialect) -> ColumnElement[bool]:
+    """What picks those with the flag, as the small index of them says it."""
     return literal_column(f"attempts.{flag} = 1" if dialect.name == "sqlite" else f"attempts.{flag}", Boolean())
 
 
@@ -75,6 +80,7 @@ def _rolled(where: Mapping[str, Sequence[str]], dialect: Dialect) -> list[Column
         return [false()]
     told = conditions(rollups, {name: values for name, values in where.items() if name not in TELLING}, dialect)
     flags = [rollups.c[name] > 0 for name in FLAGS if set(where.get(name, ())) == {"true"}]
+    amounts = [rollups.c[AMOUNTS[name]] > 0 for name in _NEVER_BELOW_ZERO if set(where.get(name, ())) == {"true"}]
     asked = set(where.get("outcome", ()))
     ends = [rollups.c[name] > 0 for name, outcomes in _OUTCOMES.items() if asked and asked <= outcomes]
-    return [*told, *flags, *ends]
+    return [*told, *flags, *amounts, *ends]

@@ -1,8 +1,9 @@
-"""Sums of whole days, kept in memory: a ledger of millions is read once, and then what has changed of it.
+"""Sums of whole days and months, kept in memory: a ledger of millions is read once, and then what has changed of it.
 
 A day's sums change only when an attempt of it is entered, settled, or settled after it was recovered. So a day is kept
 where all of its attempts are settled, and holds for as long as it has as many of them: what is given out equals the
-rows to the last digit, whichever process wrote them.
+rows to the last digit, whichever process wrote them. The same holds for months. They are taken instead of their days
+where nobody asks for days, all but the last one of a stretch, of which every attempt that is made would change all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gateway.db.tables import DIMENSIONS, MEASURES
 from gateway.economics import calendar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -33,12 +34,15 @@ KEPT_GROUPS = 60_000
 """As many are kept at most, some 15 MB, of the days that were read last."""
 WIDE = 600
 """A day with more meetings of names than that is not worth keeping: the ledger itself is as fast."""
+WIDE_MONTH = 3000
+"""The same of a month: then its days are looked at one by one."""
 PATIENCE = 3
-"""So many days that prove wide, and no more are tried for this answer."""
+"""So many days or months that prove wide, and no more are tried for this answer."""
 READ_AT_ONCE = 100
-"""So many days are read for one answer; the ledger itself says the others."""
-LONGEST = timedelta(days=1200)
+"""So many days are read for one answer, and as many months; the ledger itself says the others."""
+LONGEST = timedelta(days=3700)
 """Longer stretches are summed by the ledger itself, unless their days are told apart."""
+_A_WEEK = timedelta(days=7)
 
 _COLLECTION = "collection"
 _COLLECTIONS = DIMENSIONS.index("collections")
@@ -52,7 +56,7 @@ Group = tuple[Names, "array[int]"]
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One day as it was read."""
+    """One day, or one month, as it was read."""
 
     attempts: int
     groups: tuple[Group, ...] | None
@@ -61,7 +65,7 @@ class Day:
 
 @dataclass(slots=True)
 class Kept:
-    """The days of one ledger, by when they begin and end; those that were used last stand last."""
+    """The days and months of one ledger, by when they begin and end; those that were used last stand last."""
 
     days: dict[Stretch, Day] = field(default_factory=dict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -81,9 +85,11 @@ async def sums(
     end: datetime,
     by: Sequence[str] = (),
     where: Mapping[str, Sequence[str]] = {},
-    step: Literal["day"] | None = None,
+    step: Literal["day", "month"] | None = None,
 ) -> list[Summed]:
-    """What `rollups.sums` says of the same stretch; `step` sums each day of the zone by itself, `bucket` its beginning.
+    """What `rollups.sums` says of the same stretch; `step` sums each day or month of the zone by itself.
+
+    `bucket` is where that begins, or where the stretch does.
 
     Both ends are at a bucket's edge. What they cut off of a day is read from the ledger each time.
     """
@@ -91,15 +97,44 @@ async def sums(
         return await rollups.sums(engine, start, end, by, where)  # which says what is wrong
     if step is None and end - start > LONGEST:
         return await rollups.sums(engine, start, end, by, where)
-    stretches = [(max(day[0], start), min(day[1], end)) for day in calendar.windows(start, end, "day", zone)]
-    whole = [day for day in stretches if calendar.day(calendar.day_of(day[0], zone), zone) == day]
-    kept = await _read(engine, whole)
-    total = _Total(by, where, [begins for begins, _ in stretches] if step else None)
-    for day, groups in kept.items():
-        total.add_day(day[0], groups)
+    kept = {} if step == "day" else await _read(engine, _months(start, end, zone))
+    stretches = list(_divided(start, end, zone, kept))
+    kept |= await _read(engine, [each for each in stretches if each not in kept and _is_day(each, zone)])
+    total = _Total(
+        by, where, [max(begins, start) for begins, _ in calendar.windows(start, end, step, zone)] if step else None
+    )
+    for each, groups in kept.items():
+        total.add_whole(each[0], groups)
     for run in _runs(stretch for stretch in stretches if stretch not in kept):
         total.add(await rollups.sums(engine, run[0][0], run[-1][1], by, where, "bucket" if step else None))
     return total.summed()
+
+
+async def warm(engine: AsyncEngine, zone: tzinfo, start: datetime, end: datetime) -> None:
+    """Read the months between two moments, the last one first, each by itself: who asks meanwhile waits for one."""
+    for month in reversed(_months(start, end, zone)):
+        await _read(engine, [month])
+
+
+def _months(start: datetime, end: datetime, zone: tzinfo) -> list[Stretch]:
+    """The whole months between two moments, but the last one."""
+    return [month for month in list(calendar.windows(start, end, "month", zone))[:-1] if month[0] >= start]
+
+
+def _divided(start: datetime, end: datetime, zone: tzinfo, kept: Collection[Stretch]) -> Iterator[Stretch]:
+    """The months that are kept, and the days of the others, cut at both ends."""
+    for month in calendar.windows(start, end, "month", zone):
+        if month in kept:
+            yield month
+            continue
+        first, last = max(month[0], start), min(month[1], end)
+        for day in calendar.windows(first, last, "day", zone):
+            yield max(day[0], first), min(day[1], last)
+
+
+def _is_day(stretch: Stretch, zone: tzinfo) -> bool:
+    """True if nothing is cut off of it."""
+    return calendar.day(calendar.day_of(stretch[0], zone), zone) == stretch
 
 
 @dataclass(slots=True)
@@ -109,13 +144,13 @@ class _Total:
     by: Sequence[str]
     where: Mapping[str, Sequence[str]]
     begins: list[datetime] | None
-    """Where the days begin; None: they are not told apart."""
+    """Where the days or months begin; None: they are not told apart."""
     amounts: dict[tuple[datetime | None, Names], list[int]] = field(default_factory=dict)
 
-    def add_day(self, begins: datetime, groups: Iterable[Group]) -> None:
-        """Add what the filters let through of a day, under the names that are asked for."""
+    def add_whole(self, begins: datetime, groups: Iterable[Group]) -> None:
+        """Add what the filters let through of a day or month, under the names that are asked for."""
         places = [DIMENSIONS.index(name) for name in self.by]
-        bucket = None if self.begins is None else begins
+        bucket = self._begins(begins)
         for names, amounts in groups:
             if self._counts(names):
                 self._add((bucket, tuple(names[place] for place in places)), amounts)
@@ -197,8 +232,9 @@ async def _read_missing(engine: AsyncEngine, kept: Kept, days: Sequence[Stretch]
         if wide == PATIENCE:
             break
         groups = await rollups.sums(engine, *day, DIMENSIONS)
-        wide += len(groups) > WIDE
-        found[day] = Day(counted[day], None if len(groups) > WIDE else tuple(_group(group, kept) for group in groups))
+        is_wide = len(groups) > (WIDE if day[1] - day[0] < _A_WEEK else WIDE_MONTH)
+        wide += is_wide
+        found[day] = Day(counted[day], None if is_wide else tuple(_group(group, kept) for group in groups))
         if not changing[day]:
             kept.days[day] = found[day]
     return found

@@ -95,9 +95,12 @@ async def overview(engine: AsyncEngine, pack: Pack, now: datetime, where: Where 
 
 
 async def warm(engine: AsyncEngine, pack: Pack, now: datetime) -> None:
-    """Look once before anybody does, so that the first page of a large ledger does not wait for its days to be read."""
+    """Look once before anybody does, so that no page of a large ledger waits for its days and months to be read."""
     with suppress(Unavailable):
         await overview(engine, pack, now)
+        if began := await rollups.first(engine):
+            start, _ = calendar.window(began, "month", pack.budgets.zone)
+            await days.warm(engine, pack.budgets.zone, start, now)
 
 
 def home_zones(pack: Pack) -> frozenset[str]:

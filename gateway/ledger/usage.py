@@ -267,7 +267,7 @@ async def groups(
 ) -> list[Summed]:
     """The sums of the span by columns: those kept of its days, rollups of its other half hours, rows at its edges.
 
-    Where lines are to be stretches of time, each day is by itself, or for hours each half hour.
+    Where lines are to be stretches of time, each day or month is by itself, or for hours each half hour.
     """
     step: Literal["bucket"] | None = "bucket" if by in STEPS else None
     first, last = edges.bucket_of(span.start), edges.bucket_of(span.end)
@@ -286,10 +286,17 @@ async def _whole(
     engine: AsyncEngine, span: Span, names: Sequence[str], filters: Mapping[str, Sequence[str]], by: By | None
 ) -> list[Summed]:
     """The sums of whole half hours; of hours nothing is kept."""
-    start, end = span.starts or await rollups.first(engine), span.ends or await edges.last(engine)
+    start, end = span.starts or await _first_month(engine, span.zone), span.ends or await edges.last(engine)
     if by == "hour" or start is None or end is None or end <= start:
         return await rollups.sums(engine, span.start, span.end, names, filters, "bucket" if by in STEPS else None)
-    return await days.sums(engine, span.zone, start, end, names, filters, "day" if by in STEPS else None)
+    step: Literal["day", "month"] | None = "month" if by == "month" else "day" if by in STEPS else None
+    return await days.sums(engine, span.zone, start, end, names, filters, step)
+
+
+async def _first_month(engine: AsyncEngine, zone: tzinfo) -> datetime | None:
+    """Where the month begins that anything was spent in first: whole months are kept."""
+    first = await rollups.first(engine)
+    return None if first is None else calendar.window(first, "month", zone)[0]
 
 
 def drawn_up(

@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
@@ -219,6 +219,28 @@ async def test_rows_are_filtered_by_how_they_ended(store: Store, opened: AsyncEn
         assert {row.id for row in found} == {row.id for row in every if getattr(row, name) is (value == "true")}
     aborted, _ = await attempts.page(opened, NOON, NOON + DAY, {"outcome": ["aborted"]}, limit=1000)
     assert {row.id for row in aborted} == {row.id for row in every if row.outcome == "aborted"}
+
+
+@pytest.mark.parametrize("amount", ["saved", "privacy", "routing"])
+async def test_rows_are_filtered_by_what_stands_beside_their_cost(
+    store: Store, opened: AsyncEngine, amount: str
+) -> None:
+    column = f"{amount}_nano_usd"
+    async with store.writer() as writer:
+        for number in range(9):
+            hold = replace(a_hold(f"att-{number}"), started_at=NOON + number * timedelta(hours=2))
+            await writer.hold(hold)
+            nano_usd = (0, 7, -7)[number % 3] if amount == "routing" else (0, 0, 7)[number % 3]
+            changed: dict[str, Any] = {column: nano_usd}
+            await writer.settle(replace(a_settlement(hold), **changed))
+        await writer.hold(a_hold("held"))
+
+    every = await _all(opened)
+    for value, wanted in (("true", True), ("false", False)):
+        found, _ = await attempts.page(opened, NOON, NOON + DAY, {amount: [value], "state": ["settled"]})
+        assert {row.id for row in found} == {row.id for row in every if (getattr(row, column) != 0) is wanted}
+    both, _ = await attempts.page(opened, NOON, NOON + DAY, {amount: ["true", "false"]})
+    assert len(both) == 10
 
 
 @pytest.mark.parametrize("after", ["", "12", "x.att-1", "99999999999999999999999.att-1"])

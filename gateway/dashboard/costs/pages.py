@@ -139,7 +139,8 @@ async def show_rows(request: Request, reading: CurrentReading, after: str | None
             "older": f"{looked_at.rows(flag=flag)}&{urlencode({'after': more})}" if more else None,
             "csv": looked_at.rows(flag=flag).replace("/rows?", "/rows.csv?", 1),
             "only_without": partial(looked_at.rows_without, flag),
-            "report": await usage.report(engine, span, None, looked_at.filters) if flag is None else None,
+            "report": await usage.report(engine, span, None, looked_at.filters),
+            "amounts": view.AMOUNTS,
         },
     )
 

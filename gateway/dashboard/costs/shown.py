@@ -109,7 +109,8 @@ def because(forecast: Forecast, w: Written) -> list[str]:
     """How the forecast comes about, a sentence each."""
     t, language = w.t, w.t.language
     if forecast.expected_nano_usd is None:
-        return [t("forecast few", seen=figures.count(forecast.days_seen, language), needed=forecast.days_needed)]
+        few = "forecast few.one" if forecast.days_seen == 1 else "forecast few"
+        return [t(few, seen=figures.count(forecast.days_seen, language), needed=forecast.days_needed)]
     sentences = [t("forecast days", so_far=w.money(forecast.so_far_nano_usd), seen=forecast.days_seen)]
     for basis in forecast.bases:
         kind = t(f"forecast.{basis.kind}", left=basis.left, money=w.money(basis.nano_usd_a_day))
@@ -221,7 +222,9 @@ def _budget(row: WindowRow, w: Written) -> Budget:
     )
 
     def amount(number: int) -> str:
-        return t("budget tokens", n=figures.count(number, t.language)) if by_tokens else w.money(number)
+        if not by_tokens:
+            return w.money(number)
+        return t("budget tokens.one" if number == 1 else "budget tokens", n=figures.count(number, t.language))
 
     used = spent + held
     over = used > limit
@@ -232,7 +235,13 @@ def _budget(row: WindowRow, w: Written) -> Budget:
     told = [t("budget state", spent=amount(spent), limit=amount(limit)), ends]
     told += [t("holding", held=amount(held))] if held else []
     told += [] if row.hard else [t("soft")]
-    return Budget(row.budget, row.subject, _tone(used, limit), used, max(limit, 1), left, " · ".join(told))
+    return Budget(row.budget, _subject(row), _tone(used, limit), used, max(limit, 1), left, " · ".join(told))
+
+
+def _subject(row: WindowRow) -> str:
+    """Whose budget it is, unless its name says so or it is the house's."""
+    is_house = row.id and kind_of(row.id) == "house"
+    return "" if is_house or row.subject == row.budget else row.subject
 
 
 def _by_tokens(row: WindowRow) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Range = Literal["7d", "30d", "month", "last-month", "12m"]
 Step = Literal["day", "week", "month"]
 By = Literal["person", "key", "model", "deployment", "collection", "zone", "tag", "label"]
-Flag = Literal["estimated", "assumed", "failed", "aborted", "from_cache", "house"]
+Flag = Literal["estimated", "assumed", "failed", "aborted", "from_cache", "house", "saved", "privacy", "routing"]
 
 RANGES: tuple[Range, ...] = get_args(Range)
 BYS: tuple[By, ...] = get_args(By)
@@ -140,8 +140,13 @@ FLAGGED: dict[Flag, dict[str, tuple[str, ...]]] = {
     "aborted": {"outcome": ("aborted",)},
     "from_cache": {"from_cache": ("true",), **_SETTLED},
     "house": {"bearer": ("house",), **_SETTLED},
+    "saved": {"saved": ("true",), **_SETTLED},
+    "privacy": {"privacy": ("true",), **_SETTLED},
+    "routing": {"routing": ("true",), **_SETTLED},
 }
 """Which rows a flag means, as the ledger tells them apart."""
+AMOUNTS: tuple[Flag, ...] = ("saved", "privacy", "routing")
+"""Flags that stand for a sum of money beside the cost."""
 
 
 def flag_of(query: QueryParams) -> Flag | None:

@@ -27,9 +27,10 @@ _A_MOMENT = timedelta(microseconds=1)
 _THOUSAND = 1000
 _HANDS = (
     "money", "percent", "short", "decimal", "day", "dates", "days_of", "moment", "month_name", "axis", "column_name",
-    "called", "place", "slot", "iso",
+    "called", "place", "slot", "iso", "headed",
 )  # fmt: skip
 _LETTERS = 3
+_NEARLY_ALL, _ALL = 99, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,14 @@ class Written:
         return self.coin.written(nano_usd, self.t.language)
 
     def percent(self, part: int | Fraction | None, whole: int = 1) -> str:
-        """`62%`; a dash where there is no whole, and no false zero."""
+        """`62%`; a dash where there is no whole, no false zero and no false whole."""
         if part is None or not whole:
             return "–"
         share = Fraction(part) / whole * 100
         if 0 < share < 1:
             return "<\N{NARROW NO-BREAK SPACE}1%"
+        if _NEARLY_ALL < share < _ALL:
+            return ">\N{NARROW NO-BREAK SPACE}99%"
         return f"{figures.count(round(share), self.t.language)}%"
 
     def short(self, number: int) -> str:
@@ -95,6 +98,11 @@ class Written:
         if self.t.language == "pt":
             return which.strftime("%d/%m/%Y")
         return f"{which.day} {MONTHS['en'][which.month - 1][:_LETTERS]} {which.year}"
+
+    @staticmethod
+    def headed(text: str) -> str:
+        """As a heading begins; names of months further on stay as the language writes them."""
+        return text[:1].upper() + text[1:]
 
     @staticmethod
     def iso(text: str) -> date:

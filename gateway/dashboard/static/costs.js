@@ -13,6 +13,12 @@ if (table && canvas && table.tBodies[0].rows.length > 1) {
   dark.addEventListener("change", draw);
 }
 
+// On a phone a row of tabs scrolls: what is chosen is in sight.
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+  const row = tab.parentElement;
+  row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+}
+
 for (const button of document.querySelectorAll("[data-print]")) {
   button.hidden = false;
   button.addEventListener("click", () => print());
@@ -93,9 +99,9 @@ function value(cell) {
 }
 
 function money(amount) {
-  const digits = amount === 0 || amount >= 10 ? 0 : amount >= 1 ? 2 : 4;
+  const most = amount === 0 || amount >= 10 ? 0 : amount >= 1 ? 2 : 4;
   return new Intl.NumberFormat(document.documentElement.lang === "pt" ? "pt-BR" : "en-US", {
-    style: "currency", currency: table.dataset.currency, minimumFractionDigits: 0, maximumFractionDigits: digits,
+    style: "currency", currency: table.dataset.currency, minimumFractionDigits: Math.min(most, 2), maximumFractionDigits: most,
   }).format(amount);
 }
 

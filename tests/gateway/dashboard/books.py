@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from gateway.ledger import budgets
 from gateway.ledger.entries import Account, Hold, Settlement
 from gateway.wire.lanes import Usage
 from tests.gateway.house import RULES, deployment
@@ -126,6 +127,29 @@ async def enter(runtime: Runtime) -> None:
     held = Usage(fresh=1000, output=100, estimated=True)
     account = Account("ana-laptop", "ana")
     await runtime.writer.hold(Hold("att_held", "dec_held", "req_held", 1, account, found["moonshot"], held, NOW))
+
+
+async def enter_one(runtime: Runtime, *, windows: bool = False) -> None:
+    """A ledger of one call, of 12,345 nano-dollars; with `windows` it counts in the budgets of the pack."""
+    hold = _hold(runtime, "att_one", windows)
+    await runtime.writer.hold(hold)
+    usage = Usage(fresh=30, output=9)
+    await runtime.writer.settle(Settlement(hold.id, usage, 12_345, "ok", None, 200, 900, NOW, 0))
+
+
+async def hold_one(runtime: Runtime, *, windows: bool = False) -> int:
+    """One call more, under way; what it holds."""
+    hold = _hold(runtime, "att_more", windows)
+    await runtime.writer.hold(hold)
+    return hold.nano_usd
+
+
+def _hold(runtime: Runtime, name: str, windows: bool) -> Hold:
+    loaded, account = runtime.packs.current, Account("ana-laptop", "ana")
+    found = next(each for each in loaded.catalog.deployments if each.name == "moonshot")
+    counted = budgets.windows(loaded.pack, (), account, found, NOW) if windows else ()
+    estimate = Usage(fresh=1000, output=100, estimated=True)
+    return Hold(name, f"dec_{name}", "req", 1, account, found, estimate, NOW - timedelta(minutes=1), counted)
 
 
 def total(ledger: Path, where: str = "1", measure: str = "cost_nano_usd") -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import re
+import sqlite3
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from gateway.dashboard.costs.coin import DOLLARS
 from gateway.db import keys
 from gateway.db.keys import KeySpec
 from tests.gateway.dashboard import books
@@ -162,6 +164,82 @@ async def test_every_number_leads_to_rows_that_come_to_it(house: House, owner: V
     assert checked > 30
 
 
+@pytest.mark.parametrize("amount", ["saved", "routing", "privacy"])
+async def test_what_stands_beside_the_cost_leads_to_the_calls_that_come_to_it(
+    house: House, owner: Visitor, amount: str
+) -> None:
+    page = (await owner.get("/dashboard/costs")).text
+    tiles = page[page.index('id="saved-title"') :]
+    link = re.search(rf'href="([^"]+flag={amount})"><data class="money" value="(\d+)"', tiles)
+
+    assert link
+    path, seen = html.unescape(link[1]), []
+    while path:
+        rows = (await owner.get(path)).text
+        seen += [int(value) for value in re.findall(r'class="amount" value="(-?\d+)"', rows)]
+        assert sums(rows, "rows-sum")[0] == int(link[2])
+        older = re.search(r'<a href="([^"]+)" rel="next"', rows)
+        path = html.unescape(older[1]) if older else ""
+    ledger = house.runtime.settings.ledger_path
+    assert len(seen) == total(ledger, f"{_SHOWN} AND {amount}_nano_usd != 0", "1")
+    assert 0 not in seen
+    assert sum(seen) == int(link[2]) == total(ledger, _SHOWN, f"{amount}_nano_usd")
+
+
+@pytest.mark.parametrize(
+    ("flag", "told"), [("estimated", ": 1 call</p>"), ("failed", ": 1 call</p>"), ("from_cache", ": 0 calls</p>")]
+)
+async def test_rows_of_a_kind_say_how_many_they_are(owner: Visitor, flag: str, told: str) -> None:
+    rows = (await owner.get(f"/dashboard/costs/rows?from=2026-10-27&to=2026-11-25&flag={flag}")).text
+
+    assert told in rows.replace("\n    ", "")
+
+
+async def test_a_machine_leads_to_the_calls_that_kept_it_busy(owner: Visitor) -> None:
+    page = (await owner.get("/dashboard/costs")).text
+    machines = page[page.index('id="machines"') : page.index('id="budgets"')]
+    link = re.search(r'<a class="quietly soft" href="([^"]+)">our-k3</a>', machines)
+
+    assert link
+    rows = (await owner.get(html.unescape(link[1]))).text
+    assert {"our-k3"} == set(re.findall(r"</svg> (\S+)</td>", rows))
+
+
+async def test_before_the_first_call_the_page_says_so_and_shows_no_figures_of_nothing(tmp_path: Path) -> None:
+    now = books.NOW
+    async with (
+        site(tmp_path, [deployment("m", "http://127.0.0.1:9")], now=lambda: now) as empty,
+        visitor(empty) as owner,
+    ):
+        await owner.sign_in()
+        page = (await owner.get("/dashboard/costs?lang=en")).text
+        rows = (await owner.get("/dashboard/costs/rows?lang=en")).text
+        sheet = await owner.get("/dashboard/costs/days.csv")
+        statement = await owner.get("/dashboard/costs/statement")
+
+    assert "Nothing was spent in these days." in page
+    assert "nothing yesterday by this time" in page
+    assert "How November will end" in page
+    assert "No budget is set" in page
+    assert "saved-title" not in page
+    assert "No call matches." in rows
+    assert (sheet.status, statement.status) == (200, 200)
+
+
+async def test_one_call_is_one_call(tmp_path: Path) -> None:
+    async with site(tmp_path, [deployment("moonshot", "http://127.0.0.1:9")], now=lambda: books.NOW) as running:
+        await books.enter_one(running.runtime)
+        async with visitor(running) as owner:
+            await owner.sign_in()
+            page = (await owner.get("/dashboard/costs?lang=en")).text
+            rows = (await owner.get("/dashboard/costs/rows?lang=pt")).text
+
+    assert sums(page, "today")[0] == 12_345
+    assert "<$0.0001" in html.unescape(page).replace("\u202f", "")
+    assert "1 chamada <data" in " ".join(rows.split())
+    assert "1 chamadas" not in rows
+
+
 async def test_rows_say_how_a_call_went_and_nothing_of_what_was_said(owner: Visitor) -> None:
     rows = (await owner.get("/dashboard/costs/rows?from=2026-11-25&to=2026-11-25")).text
     request = (await owner.get("/dashboard/costs/requests/dec_0001")).text
@@ -254,6 +332,8 @@ async def test_the_statement_s_parts_come_to_its_total(house: House, owner: Visi
     assert whole == total(ledger, within("2026-11-01", "2026-11-30")) == charged + borne
     assert borne == 30
     assert surcharges == 0
+    used, idle = sums(page, "machines-title")[-2:]
+    assert used + idle == sums(page, "machines-title")[-3] == (24 * 24 + 15) * 110_000_000
     assert "Statement for November 2026" in page
     assert "The month has not ended." in page
     assert (await owner.get("/dashboard/costs/statement?month=2026-23")).status == 400
@@ -321,4 +401,30 @@ async def test_a_budget_shows_what_is_spent_and_leads_to_the_calls_that_it_count
     # Each of the three calls cost 1000 x 3000 + 100 x 15000 nano-dollars.
     assert "$0.0090 spent of $0.02" in html.unescape(budgets)
     assert [parse_qs(urlsplit(link).query).get("key") for link in links] == [["ana"], ["admin"]]
+    assert '<span class="soft">children</span>' not in budgets
     assert [re.findall(r'id="rows-sum".*?value="(\d+)"', text, re.DOTALL)[0] for text in sums] == ["9000000", "4500000"]
+
+
+async def test_a_budget_shows_what_is_held_beside_what_is_spent(tmp_path: Path) -> None:
+    month = {"budgets": [{"name": "the house", "of": {"house": "any"}, "limit": {"usd": "0.05"}, "per": "month"}]}
+    hosted = [deployment("moonshot", "http://127.0.0.1:9")]
+    made = site(tmp_path, hosted, files={"budgets.yaml": month}, now=lambda: books.NOW)
+    async with made as running, visitor(running) as owner:
+        runtime = running.runtime
+        await books.enter_one(runtime, windows=True)
+        held = await books.hold_one(runtime, windows=True)
+        await owner.sign_in()
+        page = html.unescape((await owner.get("/dashboard/costs?lang=en")).text)
+        budget = page[page.index('id="budgets"') : page.index('id="look"')]
+        link = re.search(r'class="quietly" href="([^"]+)"', budget)
+        assert link
+        rows = (await owner.get(link[1])).text
+    with sqlite3.connect(runtime.settings.ledger_path) as ledger:
+        window = ledger.execute("SELECT spent_nano_usd, held_nano_usd FROM budget_windows").fetchall()
+
+    assert window == [(12_345, held)]
+    assert f"{DOLLARS.written(12_345, 'en')} spent of $0.05" in budget
+    assert f"{DOLLARS.written(held, 'en')} under way" in budget
+    assert f"{DOLLARS.written(50_000_000 - 12_345 - held, 'en')} left of $0.05" in budget
+    assert sums(rows, "rows-sum")[0] == 12_345
+    assert f"{DOLLARS.written(held, 'en')} under way" in html.unescape(rows)

@@ -12,13 +12,17 @@ import pytest
 
 from gateway import errors
 from gateway.dashboard import figures, pages
+from gateway.dashboard.costs.coin import DOLLARS
 from gateway.dashboard.costs.shown import LOOKED_AT
 from gateway.dashboard.costs.view import BYS, FLAGS, RANGES, Step
+from gateway.dashboard.costs.written import Written
 from gateway.dashboard.language import preferred
 from gateway.dashboard.texts import LANGUAGES, WORDS, Texts
 from gateway.economics.workdays import Kind
 from gateway.ledger.entries import Bearer, Outcome
+from gateway.settings import ROOT
 from gateway.wire.lanes import LANES
+from policies.load import load_pack
 from policies.prices import Origin
 
 TEMPLATES = Path(pages.__file__).parent / "templates"
@@ -105,3 +109,14 @@ def test_counts_and_moments_are_written_as_the_language_does() -> None:
     assert (figures.count(1234567, "en"), figures.count(1234567, "pt")) == ("1,234,567", "1.234.567")
     assert figures.moment(at, "en") == "2026-12-01 09:05 UTC"
     assert figures.moment(at, "pt") == "01/12/2026 09:05 UTC"
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [(0, 0, "–"), (0, 9, "0%"), (1, 10_000, "<1%"), (1, 2, "50%"), (9_999, 10_000, ">99%"), (9, 9, "100%")],
+)
+def test_a_share_is_neither_falsely_nothing_nor_falsely_all(part: int, whole: int, text: str) -> None:
+    written = Written(Texts("en"), load_pack(ROOT / "policies" / "packs" / "home"), DOLLARS)
+
+    assert written.percent(part, whole).replace("\u202f", "") == text
+    assert [written.headed(words) for words in ("how May will end", "até")] == ["How May will end", "Até"]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from gateway.db import rollups
-from gateway.db.tables import DIMENSIONS, MEASURES
+from gateway.db.tables import DIMENSIONS, MEASURES, microseconds
+from gateway.economics import calendar
 from gateway.errors import BadRequest
 from gateway.ledger import days
 from gateway.ledger.entries import Account
@@ -121,6 +123,77 @@ async def test_a_day_of_very_many_names_is_told_as_well(store: Store, opened: As
         by_day = await days.sums(opened, UTC, start, end, ["zone"], {}, "day")
         assert [each.bucket for each in by_day] == [NOON.replace(hour=0)]
         assert by_day[0].measures["attempts"] == len(crowd)
+
+
+def over_months() -> list[Call]:
+    """An attempt every twenty hours of four months, each of a cost of its own."""
+    holds = [replace(a_hold(f"att-{n}"), started_at=NOON - n * timedelta(hours=20)) for n in range(140)]
+    return [Call(hold, replace(a_settlement(hold), cost_nano_usd=1000 + n)) for n, hold in enumerate(holds)]
+
+
+@pytest.mark.parametrize("zone", ZONES, ids=str)
+async def test_many_months_come_to_what_the_ledger_says(store: Store, opened: AsyncEngine, zone: ZoneInfo) -> None:
+    await made_up.write(store, over_months())
+    chance = random.Random(str(zone))
+
+    for where in WHERE[:4]:
+        start = NOON - timedelta(minutes=30 * chance.randrange(4000, 6000))
+        end = NOON + timedelta(minutes=30 * chance.randrange(-200, 200))
+        for _ in range(2):
+            assert await days.sums(opened, zone, start, end, ["model"], where) == await rollups.sums(
+                opened, start, end, ["model"], where
+            )
+        months = await days.sums(opened, zone, start, end, [], where, "month")
+        edges = [max(begins, start) for begins, _ in calendar.windows(start, end, "month", zone)]
+        for begins, ends in pairwise([*edges, end]):
+            (told,) = await rollups.sums(opened, begins, ends, [], where)
+            found = [each.measures for each in months if each.bucket == begins]
+            assert (found or [dict.fromkeys(MEASURES, 0)]) == [told.measures]
+
+
+async def test_a_month_that_is_settled_is_read_once(store: Store, opened: AsyncEngine) -> None:
+    await made_up.write(store, over_months())
+    end = NOON.replace(hour=0)
+    before = await days.sums(opened, UTC, end - timedelta(days=110), end, ["model"])
+    store.execute("UPDATE rollups SET attempts = attempts + 1000")
+
+    assert await days.sums(opened, UTC, end - timedelta(days=110), end, ["model"]) == before
+
+
+async def test_what_was_read_beforehand_is_not_read_again(store: Store, opened: AsyncEngine) -> None:
+    await made_up.write(store, over_months())
+    start, end = NOON.replace(month=8, day=1, hour=0), NOON.replace(hour=0)
+    before = await rollups.sums(opened, start, end)
+    await days.warm(opened, UTC, start, NOON)
+    store.execute(f"UPDATE rollups SET attempts = attempts + 1000 WHERE bucket < {microseconds(end)}")
+    (found,) = await days.sums(opened, UTC, start, NOON)
+    (today,) = await rollups.sums(opened, end, NOON)
+
+    assert found.measures["attempts"] - today.measures["attempts"] == before[0].measures["attempts"] > 0
+
+
+async def test_a_month_that_changes_is_told_anew(store: Store, opened: AsyncEngine) -> None:
+    span = (NOON - timedelta(days=110), NOON)
+
+    async def cost() -> int:
+        (found,) = await days.sums(opened, UTC, *span)
+        (told,) = await rollups.sums(opened, *span)
+        assert found == told
+        return found.measures["cost_nano_usd"]
+
+    late = replace(a_hold("att-late"), started_at=NOON - timedelta(days=60))
+    async with store.writer() as writer:
+        for call in over_months():
+            await writer.hold(call.hold)
+            if call.settlement:
+                await writer.settle(call.settlement)
+        before = await cost()
+        await writer.hold(late)
+        assert await cost() == before
+        await made_up.recover(opened)
+        assert await cost() == before + late.nano_usd
+        await writer.settle(replace(a_settlement(late), cost_nano_usd=5))  # it was only silent
+        assert await cost() == before + 5
 
 
 async def test_what_nothing_is_told_apart_by_is_refused_by_name(opened: AsyncEngine) -> None:
