@@ -10,7 +10,7 @@ import typer
 
 from gateway.cli import reach
 from gateway.db.engine import open_engine
-from gateway.economics.calendar import day_of, month, start_of
+from gateway.economics.calendar import day_of, known, month, start_of
 from gateway.ledger.price import as_usd
 from gateway.ledger.usage import Span
 from gateway.settings import HOME_PACK
@@ -59,7 +59,7 @@ def span_of(start: str, end: str, zone: tzinfo) -> Span:
 def day(text: str, option: str) -> date | None:
     """Read `2026-11-28`; None where nothing is said."""
     try:
-        return date.fromisoformat(text) if text else None
+        return known(date.fromisoformat(text)) if text else None
     except ValueError:
         raise typer.BadParameter(f"{text!r} is no day: write one such as 2026-11-28", param_hint=option) from None
 
@@ -79,8 +79,9 @@ def _moment(text: str, option: str, zone: tzinfo, more: timedelta = timedelta())
     """A day's first moment (`more` days on), or the moment itself, of the zone where it names none."""
     try:
         if len(text) == len("2026-11-28"):
-            return start_of(date.fromisoformat(text) + more, zone)
+            return start_of(known(date.fromisoformat(text)) + more, zone)
         moment = datetime.fromisoformat(text)
+        known(moment.date())
     except ValueError:
         raise typer.BadParameter(
             f"{text!r} is no day or moment: write 2026-11-28 or 2026-11-28T13:00-03:00", param_hint=option

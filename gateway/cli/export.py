@@ -147,6 +147,10 @@ def _opened(output: Path | None) -> Iterator[BinaryIO]:
         yield typer.get_binary_stream("stdout")
         return
     partial = output.with_name(f".{output.name}.part")
-    with partial.open("wb") as file:
-        yield file
-    partial.replace(output)
+    try:
+        with partial.open("wb") as file:
+            yield file
+        partial.replace(output)
+    finally:
+        partial.unlink(missing_ok=True)
+    typer.echo(f"{output} is written.", err=True)

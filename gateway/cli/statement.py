@@ -10,7 +10,7 @@ import typer
 
 from gateway.cli import books, options
 from gateway.cli.books import usd
-from gateway.economics.calendar import day_of
+from gateway.economics.calendar import FIRST_YEAR, LAST_YEAR, day_of
 from gateway.ledger.exports.statement import statement as state
 from gateway.ledger.exports.statement_page import page
 from gateway.settings import Settings
@@ -49,7 +49,7 @@ def statement(
 
 def _month(text: str) -> tuple[int, int]:
     match = _MONTH.match(text)
-    if match is None:
+    if match is None or not FIRST_YEAR <= int(match[1]) <= LAST_YEAR:
         raise typer.BadParameter(f"{text!r} is no month: write one such as 2026-11")
     return int(match[1]), int(match[2])
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Stretch = tuple[datetime, datetime]
 
+FIRST_YEAR, LAST_YEAR = 1970, 2999
+
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _MONTHS_A_YEAR = 12
@@ -49,6 +51,13 @@ def windows(start: datetime, end: datetime, per: Per, zone: tzinfo) -> Iterator[
 def day_of(moment: datetime, zone: tzinfo) -> date:
     """The date that a calendar in the zone shows at the moment."""
     return moment.astimezone(zone).date()
+
+
+def known(which: date) -> date:
+    """The day itself; ValueError beyond the years that a ledger can speak of, where clocks and months run out."""
+    if not FIRST_YEAR <= which.year <= LAST_YEAR:
+        raise ValueError(f"{which} is not within the years {FIRST_YEAR} to {LAST_YEAR}")
+    return which
 
 
 def day(which: date, zone: tzinfo) -> Stretch:

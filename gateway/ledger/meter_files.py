@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gateway.db.readings import MeterReading
-from gateway.economics.calendar import start_of
+from gateway.economics.calendar import known, start_of
 from gateway.errors import BadRequest
 from policies.problems import closest
 
@@ -129,8 +129,9 @@ def _machine(file: MeterFile, line: int, values: Mapping[str, str]) -> str:
 def _moment(file: MeterFile, line: int, text: str) -> datetime:
     try:
         if len(text) <= _DATE_CHARACTERS:
-            return start_of(date.fromisoformat(text), file.zone)
+            return start_of(known(date.fromisoformat(text)), file.zone)
         moment = datetime.fromisoformat(text)
+        known(moment.date())
     except ValueError:
         raise BadRequest(f"line {line}: {text!r} should be a moment such as 2026-11-01T06:30 or 2026-11-01") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=file.zone)).astimezone(UTC)

@@ -69,11 +69,12 @@ def grouping(text: str) -> By | None:
 def _stretch(text: str, zone: tzinfo, name: str) -> Stretch:
     try:
         if found := _MONTH.match(text):
-            return calendar.month(int(found[1]), int(found[2]), zone)
+            first = calendar.known(date(int(found[1]), int(found[2]), 1))
+            return calendar.month(first.year, first.month, zone)
         if "T" in text or " " in text:
             moment = _moment(text, zone)
             return moment, moment
-        return calendar.day(date.fromisoformat(text), zone)
+        return calendar.day(calendar.known(date.fromisoformat(text)), zone)
     except (ValueError, OverflowError):
         raise BadRequest(f"{text!r} is no time: {_HOW}", param=name) from None
 
@@ -82,6 +83,7 @@ def _moment(text: str, zone: tzinfo) -> datetime:
     """In a query string, a plus that nobody encoded arrives as a blank."""
     day, clock = text[:11], text[11:]
     moment = datetime.fromisoformat(day + clock.strip().replace(" ", "+"))
+    calendar.known(moment.date())
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
 
 

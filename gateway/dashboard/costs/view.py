@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from urllib.parse import parse_qsl, urlencode
 
+from gateway.economics.calendar import known
 from gateway.errors import BadRequest
 from policies.problems import closest
 
@@ -158,7 +159,7 @@ def day_of(text: str, name: str) -> date:
     """The day that is written as `2026-11-28` or `28/11/2026`."""
     parts = text.split("/")
     try:
-        return date.fromisoformat("-".join(reversed(parts)) if len(parts) == 3 else text)
+        return known(date.fromisoformat("-".join(reversed(parts)) if len(parts) == 3 else text))
     except ValueError:
         raise BadRequest(f"{name}={text!r} is not a day: write it as 2026-11-28 or 28/11/2026") from None
 

@@ -7,9 +7,10 @@ import io
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Literal, get_args
 
+from gateway.economics.calendar import known
 from gateway.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ _NAMES: Mapping[Role, tuple[str, ...]] = {
 _DELIMITERS = ",;\t"
 _EPOCH = re.compile(r"\d{9,11}(\.\d+)?\Z")
 _DAY = re.compile(r"(\d{4})[-/.]?(\d{2})[-/.]?(\d{2})\Z")
+_AMOUNT = re.compile(r"[+-]?(\d{1,15}(\.\d{0,24})?|\.\d{1,24})([eE][+-]?\d{1,2})?\Z")
 _MONEY_SIGNS = re.compile(r"^(US\$|R\$|[$€¥£])\s*|\s*(USD|BRL|EUR|CNY)$")
 _MOST_BYTES = 512 * 1024 * 1024
 
@@ -191,13 +193,9 @@ def _count(text: str, number: int, role: Role) -> int:
 def _money(text: str, number: int, point: str) -> Decimal:
     plain = re.sub(r"\s", "", _MONEY_SIGNS.sub("", text))
     plain = plain.replace(".", "").replace(",", ".") if point == "," and "," in plain else plain.replace(",", "")
-    try:
-        cost = Decimal(plain)
-    except InvalidOperation:
-        raise BadRequest(f"line {number}: {text!r} is no amount of money") from None
-    if not cost.is_finite():
+    if not _AMOUNT.match(plain):
         raise BadRequest(f"line {number}: {text!r} is no amount of money")
-    return cost
+    return Decimal(plain)
 
 
 def _day(text: str, number: int, zone: tzinfo) -> date:
@@ -205,10 +203,11 @@ def _day(text: str, number: int, zone: tzinfo) -> date:
     match = _DAY.match(text)
     try:
         if _EPOCH.match(text):
-            return datetime.fromtimestamp(float(text), UTC).astimezone(zone).date()
+            return known(datetime.fromtimestamp(float(text), UTC).astimezone(zone).date())
         if match is not None:
-            return date(*map(int, match.groups()))
+            return known(date(*map(int, match.groups())))
         moment = datetime.fromisoformat(text.removesuffix(" UTC"))
-    except ValueError:
+        known(moment.date())
+    except (ValueError, OverflowError, OSError):
         raise BadRequest(f"line {number}: {text!r} is no day: it should look like 2026-11-28") from None
     return moment.date() if moment.tzinfo is None else moment.astimezone(zone).date()

@@ -113,6 +113,7 @@ def test_the_statement_is_printed_in_three_ways(data: Path) -> None:
     ("arguments", "message"),
     [
         (["2026-13"], "is no month"),
+        (["9999-12"], "is no month"),
         (["2026-11", "--html", "--language", "fr"], "use en or pt"),
     ],
 )
@@ -138,12 +139,25 @@ def test_reconcile_says_what_it_read_and_fails_where_figures_differ(data: Path, 
     assert "output: 4 there, 3 here (+1)" in differs.output
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2026-02-30", "2026-11-28T25:00"])
+@pytest.mark.parametrize("text", ["yesterday", "2026-02-30", "2026-11-28T25:00", "9999-12-31", "0001-01-01T00:00"])
 def test_what_is_no_day_is_a_usage_error(data: Path, text: str) -> None:
     result = soleira(export.app, data, "export", "usage", "--from", text)
 
     assert result.exit_code == 2
     assert "is no day" in result.output
+
+
+def test_an_export_that_is_refused_leaves_nothing_behind(data: Path, tmp_path: Path) -> None:
+    wanted = tmp_path / "usage.csv"
+
+    refused = soleira(export.app, data, "export", "usage", "--from", "2026-11-01T00:10", "-o", wanted)
+    assert refused.exit_code != 0
+    assert list(tmp_path.glob("*usage.csv*")) == []
+
+    done = soleira(export.app, data, "export", "usage", "--from", "2026-11-01", "-o", wanted)
+    assert done.exit_code == 0
+    assert f"{wanted} is written." in done.stderr
+    assert [found.name for found in tmp_path.glob("*usage.csv*")] == ["usage.csv"]
 
 
 def test_a_last_day_belongs_to_the_span() -> None:

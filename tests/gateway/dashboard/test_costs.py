@@ -336,7 +336,8 @@ async def test_the_statement_s_parts_come_to_its_total(house: House, owner: Visi
     assert used + idle == sums(page, "machines-title")[-3] == (24 * 24 + 15) * 110_000_000
     assert "Statement for November 2026" in page
     assert "The month has not ended." in page
-    assert (await owner.get("/dashboard/costs/statement?month=2026-23")).status == 400
+    for month in ("2026-23", "9999-12", "0001-01"):
+        assert (await owner.get(f"/dashboard/costs/statement?month={month}")).status == 400
 
 
 async def test_a_reader_sees_figures_and_nothing_else(house: House) -> None:

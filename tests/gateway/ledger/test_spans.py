@@ -35,7 +35,13 @@ def test_a_span_is_read_by_the_owners_calendar(
     assert span(start, end, SAO_PAULO) == Span.open(begins, ends, SAO_PAULO)
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2026-13", "2026-02-30", "30/11/2026", "2026-11-01T25:00", "9999-12-31"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yesterday", "2026-13", "2026-02-30", "30/11/2026", "2026-11-01T25:00",
+        "9999-12-31", "9999-12", "9999-12-31T23:59", "0001-01-01", "1969-12-31", "0000-01",
+    ],
+)  # fmt: skip
 def test_what_is_no_time_is_refused_with_what_to_write(text: str) -> None:
     with pytest.raises(BadRequest, match=r"is no time: write a day \(2026-11-30\), a month \(2026-11\)") as refused:
         span(text, text, SAO_PAULO)
