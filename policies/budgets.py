@@ -127,10 +127,6 @@ class Budgets:
     alerts: tuple[Alert, ...] = ()
     """Who is told of thresholds."""
 
-    def named(self, name: str) -> Budget | None:
-        """The budget of this name."""
-        return next((budget for budget in self.budgets if budget.name == name), None)
-
 
 def own_budgets(key: str, usd: str | None = None, tokens: str | None = None) -> tuple[Budget, ...]:
     """A key's own budgets from the short form they are asked for in: `5/month` dollars, `1000000/day` tokens."""

@@ -58,11 +58,6 @@ def window(budget: Budget, subject: str, budgets: Budgets, at: datetime) -> Wind
     )
 
 
-def kind_of(window_id: str) -> str:
-    """What the window of this id counts for: `key`, `house`."""
-    return window_id.split(":")[3]
-
-
 def _id(budget: Budget, subject: str, starts_at: datetime) -> str:
     """The same in every process; parts are quoted, so that no two windows are one."""
     whose = "own" if budget.own else "pack"
@@ -80,6 +75,19 @@ class Standing:
     held_nano_usd: int = 0
     spent_tokens: int = 0
     held_tokens: int = 0
+
+    @property
+    def is_used(self) -> bool:
+        """True if anything is spent or held of it."""
+        return bool(self.spent_nano_usd or self.held_nano_usd or self.spent_tokens or self.held_tokens)
+
+    @property
+    def by_tokens(self) -> bool:
+        """True if its limit of tokens is the tighter one."""
+        money, tokens = self.window.limit_nano_usd, self.window.limit_tokens
+        if tokens is None or money is None:
+            return money is None
+        return self.spent_tokens * money > self.spent_nano_usd * tokens
 
     @property
     def percent(self) -> int:

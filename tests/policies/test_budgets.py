@@ -59,7 +59,6 @@ def test_budgets_limits_and_the_calendar_are_read(load: Load) -> None:
         ("each child", "day", False, (50, 100)),
     ]
     assert found.limits == (RateLimit(Subject("key"), Rate(60, 60), Rate(100_000, 60), 4),)
-    assert found.named("each child") is found.budgets[1]
 
 
 def test_a_limit_in_another_currency_is_dollars_by_the_rate_of_its_day(load: Load) -> None:

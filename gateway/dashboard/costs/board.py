@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from gateway.db import windows
 from gateway.db.tables import BUCKET
 from gateway.economics import calendar
-from gateway.ledger import machines, overview, usage
+from gateway.ledger import budgets, machines, overview, usage
 from gateway.ledger.usage import Span, Sums
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from gateway.dashboard.costs.view import View
-    from gateway.db.windows import WindowRow
+    from gateway.ledger.budgets import Standing
     from gateway.ledger.machines import MachineCost
     from gateway.ledger.overview import Overview
     from gateway.ledger.usage import Line, Report
@@ -54,7 +53,7 @@ class Board:
     groups: tuple[Group, ...]
     hidden: int
     """How many groups are left out."""
-    windows: tuple[WindowRow, ...]
+    standings: tuple[Standing, ...]
     machines: tuple[MachineCost, ...]
     """Machines of one's own over these days so far; none where a filter is set, for they cost the same either way."""
 
@@ -95,7 +94,7 @@ async def gather(runtime: Runtime, view: View, now: datetime) -> Board:
         picture(engine, view, pack.budgets.zone),
         _before(engine, view, pack.budgets.zone),
         breakdown(engine, view, pack.budgets.zone),
-        windows.state(engine, now),
+        budgets.state(engine, pack, now),
         machines_of(engine, pack, view, now),
     )
     kept = groups if view.all else groups[:DEAREST]

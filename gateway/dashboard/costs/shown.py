@@ -12,9 +12,8 @@ from gateway.catalog.overview import price_warnings, retiring
 from gateway.dashboard import figures
 from gateway.dashboard.costs.coin import DOLLARS, Coin
 from gateway.dashboard.costs.view import BYS, View
-from gateway.db.windows import WindowRow
 from gateway.economics import calendar
-from gateway.ledger.budgets import kind_of
+from gateway.ledger.budgets import Standing, window
 from gateway.ledger.exports.lanes import usage_of
 from gateway.ledger.overview import home_zones
 from policies.prices import rate_on
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from gateway.catalog.load import Catalog
     from gateway.dashboard.costs.board import Board
-    from gateway.dashboard.costs.view import Flag
+    from gateway.dashboard.costs.view import By, Flag
     from gateway.dashboard.costs.written import Written
     from gateway.db.attempts import AttemptRow
     from gateway.economics.forecast import Forecast
@@ -120,30 +119,25 @@ def because(forecast: Forecast, w: Written) -> list[str]:
 
 
 def budgets(board: Board, w: Written) -> list[Budget]:
-    """The budgets' windows under way, the fullest first, then those that nothing was spent of yet."""
-    known = {row.budget for row in board.windows}
-    unused = [_unused(each, board.opening.at, w) for each in w.pack.budgets.budgets if each.name not in known]
-    today = calendar.day_of(board.opening.at, w.zone)
-    shown = [replace(_budget(row, w), href=_behind(row, today, w)) for row in board.windows]
-    begun = sorted(shown, key=lambda one: (-one.used / one.limit, one.name))
-    return begun + unused
+    """How the budgets stand, the fullest first; one for each of its kind stands for itself before anybody used it."""
+    today, known = calendar.day_of(board.opening.at, w.zone), {standing.budget for standing in board.standings}
+    shown = [replace(_budget(standing, w), href=_behind(standing, today, w)) for standing in board.standings]
+    unused = [_unused(each, board.opening.at, w) for each in w.pack.budgets.budgets if each not in known]
+    return sorted((*shown, *unused), key=lambda one: (-one.used / one.limit, one.name))
 
 
-def _behind(row: WindowRow, today: date, w: Written) -> str | None:
-    """The address of the calls of a window so far."""
-    kind = kind_of(row.id)
+def _behind(standing: Standing, today: date, w: Written) -> str | None:
+    """The address of the calls that it counts so far; None where there are none yet."""
+    kind, window = standing.budget.of.kind, standing.window
     by = next((each for each in BYS if each == kind), None)
-    if by is None and kind != "house":
+    if not standing.is_used or (by is None and kind != "house"):
         return None
-    where = {} if by is None else {by: row.subject}
-    return View(calendar.day_of(row.starts_at, w.zone), today, where=where).rows()
+    where: dict[By, str] = {} if by is None else {by: window.subject}
+    return View(calendar.day_of(window.starts_at, w.zone), today, where=where).rows()
 
 
 def _unused(budget: PackBudget, at: datetime, w: Written) -> Budget:
-    starts, ends = calendar.window(at, budget.per, w.zone)
-    limit = budget.money.nano_usd(calendar.day_of(starts, w.zone)) if budget.money else None
-    subject = budget.of.name or ""
-    return _budget(WindowRow("", budget.name, subject, starts, ends, limit, budget.tokens, budget.hard, 0, 0, 0, 0), w)
+    return _budget(Standing(budget, window(budget, budget.of.name or "", w.pack.budgets, at)), w)
 
 
 def looks(board: Board, catalog: Catalog, w: Written) -> Iterator[Look]:
@@ -213,12 +207,12 @@ def call(row: AttemptRow, w: Written) -> Call:
     )
 
 
-def _budget(row: WindowRow, w: Written) -> Budget:
-    t, by_tokens = w.t, _by_tokens(row)
+def _budget(standing: Standing, w: Written) -> Budget:
+    t, by_tokens, window = w.t, standing.by_tokens, standing.window
     spent, held, limit = (
-        (row.spent_tokens, row.held_tokens, row.limit_tokens or 0)
+        (standing.spent_tokens, standing.held_tokens, window.limit_tokens or 0)
         if by_tokens
-        else (row.spent_nano_usd, row.held_nano_usd, row.limit_nano_usd or 0)
+        else (standing.spent_nano_usd, standing.held_nano_usd, window.limit_nano_usd or 0)
     )
 
     def amount(number: int) -> str:
@@ -231,24 +225,17 @@ def _budget(row: WindowRow, w: Written) -> Budget:
     left = t("budget over", over=amount(used - limit), limit=amount(limit))
     if not over:
         left = t("budget left", left=amount(limit - used), limit=amount(limit))
-    ends = t("until", when=w.moment(row.ends_at)[:-3])
+    ends = t("until", when=w.moment(window.ends_at)[:-3])
     told = [t("budget state", spent=amount(spent), limit=amount(limit)), ends]
     told += [t("holding", held=amount(held))] if held else []
-    told += [] if row.hard else [t("soft")]
-    return Budget(row.budget, _subject(row), _tone(used, limit), used, max(limit, 1), left, " · ".join(told))
+    told += [] if window.hard else [t("soft")]
+    return Budget(window.budget, _subject(standing), _tone(used, limit), used, max(limit, 1), left, " · ".join(told))
 
 
-def _subject(row: WindowRow) -> str:
+def _subject(standing: Standing) -> str:
     """Whose budget it is, unless its name says so or it is the house's."""
-    is_house = row.id and kind_of(row.id) == "house"
-    return "" if is_house or row.subject == row.budget else row.subject
-
-
-def _by_tokens(row: WindowRow) -> bool:
-    """True if the limit of tokens is the tighter one."""
-    if row.limit_tokens is None or row.limit_nano_usd is None:
-        return row.limit_nano_usd is None
-    return row.spent_tokens * row.limit_nano_usd > row.spent_nano_usd * row.limit_tokens
+    subject, is_house = standing.window.subject, standing.budget.of.kind == "house"
+    return "" if is_house or subject == standing.budget.name else subject
 
 
 def _tone(used: int, limit: int) -> Tone:

@@ -226,10 +226,5 @@ async def test_the_windows_that_have_not_ended_are_told_with_what_they_spent(sto
         await writer.hold(held_in(window("a", 10 * COST), window("b", None, 9000), attempt_id="att-2"))
 
     state = await windows.state(opened, datetime.now(UTC))
-    near = [await windows.near(opened, datetime.now(UTC), percent) for percent in (10, 11)]
 
-    assert [(row.id, row.spent_nano_usd, row.held_nano_usd, row.percent) for row in state] == [
-        ("a", COST, COST, 10),
-        ("b", 0, COST, 0),
-    ]
-    assert [[row.id for row in rows] for rows in near] == [["a"], []]
+    assert [(row.id, row.spent_nano_usd, row.held_nano_usd) for row in state] == [("a", COST, COST), ("b", 0, COST)]
