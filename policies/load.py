@@ -13,7 +13,7 @@ from policies.budgets_file import BudgetsFile, budget_problems, budgets_of, subj
 from policies.conditions import compiled
 from policies.faults import problems_of
 from policies.labels import Label
-from policies.machines import BreakEvenFile, currency_problems
+from policies.machines import BreakEvenFile, currency_problems, scenario_problems
 from policies.pack import CollectionSpec, Pack, PackTest, Rule
 from policies.prices import PricesFile
 from policies.pricing import Priced
@@ -65,6 +65,7 @@ def load_pack(folder: Path, models: Path | None = None) -> Pack:
         priced={each.spec.name: each for each in priced},
         collections=_collections(files.collections.value),
         machines=files.machines.value.machines if files.machines else {},
+        scenarios=files.machines.value.scenarios if files.machines else {},
         loopback_zone=next(zone for zone in zones.values() if checks.on_this_machine(zone.addresses)),
         max_output=rules.max_output,
         keep_alive=rules.keep_alive,
@@ -162,7 +163,9 @@ def _priced(files: _Files, problems: list[Problem]) -> tuple[Priced, ...]:
     problems += pricing.currency_problems(deployments.source, deployments.value, prices)
     problems += pricing.machine_problems(machines.source, machines.value, prices)
     known = [rate.currency for rate in prices.exchange_rates]
+    names = [entry.name for entry in deployments.value.deployments]
     problems += currency_problems(machines.source, machines.value, known)
+    problems += scenario_problems(machines.source, machines.value, names, known)
     if files.rules is not None:
         zones = _zones(files.rules.value)
         problems += pricing.surcharge_problems(files.prices.source, prices, deployments.value, zones)

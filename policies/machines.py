@@ -6,20 +6,21 @@ prices. All else is what the machine costs over time whether it works or not, wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from policies.amounts import Bought, Positive, PowerUsage
 from policies.budgets import Currency
-from policies.fields import Amount, Strict, Word
+from policies.fields import Strict, Word
 from policies.prices import TokenPrice
+from policies.problems import closest
+from policies.scenarios import ScenarioEntry, rate_problems, without_rate
 from policies.zones import Addresses, parse_address
 
 if TYPE_CHECKING:
@@ -28,40 +29,6 @@ if TYPE_CHECKING:
 
 METERS_ARE_AT = Addresses(frozenset({"loopback", "private"}))
 """Where a meter may be asked: on this machine or in networks of one's own, never outside."""
-
-_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Residual:
-    """What a machine is worth at the end of its life: an amount, or a share of what it cost."""
-
-    value: Decimal
-    is_share: bool = False
-
-    def of(self, amount: Decimal) -> Decimal:
-        return amount * self.value if self.is_share else self.value
-
-
-def _residual(value: object) -> Residual:
-    found = _PERCENT.match(str(value))
-    if found and (share := Decimal(found[1]) / 100) <= 1:
-        return Residual(share, is_share=True)
-    if not re.fullmatch(r"\d{1,12}(\.\d{1,6})?", str(value)):
-        raise ValueError("should be an amount such as 480000, or a share of what was paid such as 20%")
-    return Residual(Decimal(str(value)))
-
-
-def _positive(value: Decimal) -> Decimal:
-    if value == 0:
-        raise ValueError("should be more than 0; leave the line out where there is no such cost")
-    return value
-
-
-def _power_usage(value: Decimal) -> Decimal:
-    if value < 1:
-        raise ValueError("should be 1 or more: all energy over that of the machines (1: nothing is added)")
-    return value
 
 
 def _local_url(value: str) -> str:
@@ -90,7 +57,6 @@ def _several(value: object) -> object:
     return [value] if isinstance(value, dict) else value
 
 
-Positive = Annotated[Amount, AfterValidator(_positive)]
 LocalUrl = Annotated[str, AfterValidator(_local_url)]
 Query = Annotated[str, Field(min_length=1, max_length=2000)]
 
@@ -110,26 +76,11 @@ class Dated(Strict):
         return self
 
 
-class Capex(Strict):
-    """What was paid for one machine, written off evenly over its life: (amount - residual) / life, month by month."""
+class Capex(Bought):
+    """What was paid for one machine, and since when it is written off."""
 
-    amount: Positive
-    currency: Currency
-    life_months: Annotated[int, Field(ge=1, le=600)]
-    residual: Annotated[Residual, PlainValidator(_residual, json_schema_input_type=str)] = Residual(Decimal(0))
     from_: date = Field(alias="from")
     """The day it was put to use; its rate of exchange is that of this day."""
-
-    @property
-    def written_off(self) -> Decimal:
-        """What its life uses up."""
-        return self.amount - self.residual.of(self.amount)
-
-    @model_validator(mode="after")
-    def _loses_worth(self) -> Self:
-        if self.written_off < 0:
-            raise ValueError(f"has a residual of {self.residual.value}, more than the {self.amount} that were paid")
-        return self
 
 
 class Rent(Dated):
@@ -162,7 +113,7 @@ class Energy(Dated):
     tariff_per_kwh: Positive
     kw: Positive | None = None
     """Of one machine, on average while it stands ready."""
-    pue: Annotated[Amount, AfterValidator(_power_usage)] = Decimal(1)
+    pue: PowerUsage = Decimal(1)
     """All energy over that of the machines: cooling and losses, on what meters show too."""
     prometheus: PrometheusMeter | None = None
     imported: bool = Field(False, alias="import")
@@ -218,9 +169,17 @@ class Machine(Strict):
         """False where only `marginal` is known: what the machine costs over time is then unknown, not nothing."""
         return any((self.capex, self.rent, self.energy, self.staff))
 
+    @property
+    def currencies(self) -> frozenset[str]:
+        """Those in which its costs over time are stated."""
+        lines = (self.capex, self.rent, self.energy, self.staff)
+        return frozenset(entry.currency for line in lines for entry in line or ())
+
 
 class BreakEvenFile(Strict):
     machines: dict[Word, Machine] = Field(default_factory=dict)
+    scenarios: dict[Word, ScenarioEntry] = Field(default_factory=dict)
+    """Questions whether owning is cheaper, by name."""
 
 
 def currency_problems(source: Source, file: BreakEvenFile, rates: Collection[str]) -> Iterator[Problem]:
@@ -229,11 +188,20 @@ def currency_problems(source: Source, file: BreakEvenFile, rates: Collection[str
         for line in ("capex", "rent", "energy", "staff"):
             for entry in getattr(machine, line) or ():
                 if entry.currency not in {"USD", *rates}:
-                    yield source.problem(("machines", name, line), _without_rate(entry.currency))
+                    yield source.problem(("machines", name, line), without_rate(entry.currency))
 
 
-def _without_rate(currency: str) -> str:
-    return (
-        f"is in {currency}, for which no exchange rate is known: add to prices.yaml "
-        f"`exchange_rates: [{{currency: {currency}, per_usd: …, as_of: …, source: …}}]`"
-    )
+def scenario_problems(
+    source: Source, file: BreakEvenFile, deployments: Collection[str], rates: Collection[str]
+) -> Iterator[Problem]:
+    """What the pack's scenarios name and there is not: deployments, machines, rates of exchange."""
+    for name, entry in file.scenarios.items():
+        path = ("scenarios", name)
+        yield from rate_problems(source, path, entry, rates)
+        machine, deployment = entry.hardware.machine, entry.hosted.deployment
+        if machine is not None and machine not in file.machines:
+            message = f"{machine!r} is no machine of this file"
+            yield source.problem((*path, "hardware", "machine"), message, closest(machine, file.machines))
+        if deployment is not None and deployment not in deployments:
+            message = f"{deployment!r} is no deployment"
+            yield source.problem((*path, "hosted", "deployment"), message, closest(deployment, deployments))

@@ -136,11 +136,13 @@ def test_meters_are_asked_in_the_house_alone(url: str, is_taken: bool) -> None:
 @pytest.mark.parametrize("name", ["home", "office", "k3-cluster"])
 def test_the_costs_that_stand_ready_in_a_shipped_pack_are_correct(name: str) -> None:
     text = (PACKS / name / "break_even.yaml").read_text()
-    taken_in = re.sub(r"(?m)^( *)# ((?:machines| .*|capex|energy|staff|rent|count|slots):?)", r"\1\2", text)
+    ready = "machines|scenarios|our-k3| .*|capex|energy|staff|rent|count|slots"
+    taken_in = re.sub(rf"(?m)^( *)# ((?:{ready}):?)", r"\1\2", text)
 
     file = BreakEvenFile.model_validate(read_source("break_even.yaml", taken_in.encode()).tree)
 
     assert any(machine.has_costs for machine in file.machines.values())
+    assert any(entry.traffic.from_ledger for entry in file.scenarios.values())
 
 
 def test_a_shipped_pack_claims_no_costs_that_are_not_its_reader_s() -> None:
