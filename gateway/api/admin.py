@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, FastAPI, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from gateway.api import energy, errors
+from gateway.api import energy, errors, measuring
 from gateway.api.auth import CurrentRuntime
 from gateway.api.usage import Asked
 from gateway.catalog import overview
@@ -159,4 +159,5 @@ def create_admin(runtime: Runtime) -> FastAPI:
     errors.register(app)
     app.include_router(router)
     app.include_router(energy.router)
+    app.include_router(measuring.router)
     return app

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gateway.errors import GatewayError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -25,6 +26,21 @@ def ask(admin_socket: Path, method: str, path: str, body: object = None) -> Any:
         connection.close()
 
 
+def lines(admin_socket: Path, method: str, path: str, body: object = None) -> Iterator[Any]:
+    """What it answers line by line, however long that takes; the same errors."""
+    connection = _UnixConnection(admin_socket, seconds=None)
+    try:
+        content = None if body is None else json.dumps(body)
+        connection.request(method, path, content, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        if response.status >= http.HTTPStatus.BAD_REQUEST:
+            _read(response.status, response.read())
+        while line := response.readline():
+            yield json.loads(line)
+    finally:
+        connection.close()
+
+
 class RefusedByGatewayError(GatewayError):
     """The running gateway's own refusal, in its own words."""
 
@@ -34,8 +50,8 @@ class RefusedByGatewayError(GatewayError):
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=30)
+    def __init__(self, path: Path, seconds: float | None = 30) -> None:
+        super().__init__("localhost", timeout=seconds)
         self._path = path
 
     def connect(self) -> None:

@@ -1,0 +1,298 @@
+"""The answer to "is owning cheaper?" as a terminal shows it: one page, the verdict first."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from gateway.economics.scenario import DAYS_A_MONTH, MILLION
+from gateway.owning import words
+from gateway.owning.fits.sentences import rounded, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gateway.economics.sensitivity import Bar
+    from gateway.owning.answers import Answer
+    from gateway.owning.figures import Figure
+
+_WIDTH = 40
+_FULL, _EMPTY = "█", "░"
+_MOST_STEPS = 8
+_MOST_INTERVALS = 4
+_COUNTS = frozenset({"GPUs", "replicas", "requests"})
+"""What the label of a figure names already."""
+
+
+def page(answer: Answer) -> str:
+    """All of it as text."""
+    return "\n".join(_lines(answer))
+
+
+def _lines(answer: Answer) -> Iterator[str]:
+    yield f"{words.title(answer)}   (scenario {answer.name}, {answer.at})"
+    yield ""
+    yield words.verdict(answer)
+    yield words.reason(answer)
+    if both := words.cheapest(answer):
+        yield both
+    yield from _today(answer)
+    yield from _seen(answer)
+    yield from _costs(answer)
+    yield from _steps(answer)
+    yield from _payback(answer)
+    yield from _used(answer)
+    yield from _bars(answer.bars)
+    yield from _band(answer)
+    yield from _currencies(answer)
+    yield from _figures(answer)
+    yield from _notes(answer)
+
+
+def _today(answer: Answer) -> Iterator[str]:
+    """How far it is, as a bar."""
+    today, times = answer.scenario.traffic.tokens_per_month, answer.times_today
+    if not today or not times:
+        return
+    done = min(Fraction(1), 1 / times)
+    yield ""
+    if times <= 1:
+        yield f"  today's {words.daily(today)} million tokens a day are {rounded(1 / times)} times what it takes"
+        return
+    yield f"  {_bar(done)} {words.daily(today)} of {words.daily(today * times)} million tokens a day"
+    if answer.on is not None and answer.months_until:
+        yield f"  at this growth on {answer.on}"
+
+
+def _seen(answer: Answer) -> Iterator[str]:
+    """What the house's own ledger saw, beside what the scenario takes from it."""
+    seen = answer.observed
+    if seen is None or not seen.tokens:
+        return
+    yield from _headline(f"What the ledger saw ({rounded(seen.days)} days until {seen.as_of})")
+    yield f"  {rounded(Fraction(seen.tokens) / MILLION)} million tokens in {_counted(seen.requests, 'request')}"
+    if (price := seen.paid.usd_per_million) is not None:
+        lanes = ", ".join(f"{lane} {rounded(each)}" for lane, each in seen.paid.by_lane.items())
+        yield f"  hosts were paid {words.usd(price)} a million" + (f" ({lanes})" if lanes else "")
+    if seen.own_share:
+        yield f"  {words.share(seen.own_share)} ran on machines of your own"
+
+
+def _costs(answer: Answer) -> Iterator[str]:
+    yield from _headline("What it costs")
+    result = answer.result
+    yield f"  the least fleet   {words.usd(result.hourly_usd)} an hour, {words.usd(result.monthly_usd)} a month"
+    yield f"  the host          {words.usd(result.hosted_per_million_usd)} a million tokens of this mix"
+    amounts = [("own", answer.own_usd), ("host", answer.hosted_usd)]
+    mixed = answer.hybrid
+    if mixed is not None:
+        amounts.append(("both", mixed.usd))
+    known = [(name, usd) for name, usd in amounts if usd is not None]
+    most = max((usd for _, usd in known), default=Fraction(0))
+    if most:
+        yield "  a month at today's volume:"
+    for name, usd in known:
+        yield f"    {name:<5} {_bar(usd / most)} {words.usd(usd)}" if most else ""
+    if mixed is not None:
+        part = words.share(mixed.overflow_share)
+        yield f"    both: {_counted(mixed.replicas, 'replica')} of one's own, {part} of the tokens to the host"
+    if answer.implied_premium:
+        yield f"  a private token would have to be worth {words.share(answer.implied_premium)} more than a hosted one"
+
+
+def _steps(answer: Answer) -> Iterator[str]:
+    result = answer.result
+    yield from _headline("The staircase (million tokens a day)")
+    rows = [("replicas", "machines", "a month", "pays from", "carries up to", "")]
+    rows += [
+        (
+            str(step.replicas),
+            str(step.machines),
+            words.usd(step.usd_per_month),
+            "never" if step.needed_tokens is None else words.daily(step.needed_tokens),
+            "unknown" if step.most_tokens is None else words.daily(step.most_tokens),
+            "" if step.is_valid else "is full before it pays",
+        )
+        for step in result.steps[:_MOST_STEPS]
+    ]
+    yield from _table(rows, right=5)
+    shown = result.intervals[:_MOST_INTERVALS]
+    if len(result.intervals) > 1:
+        spans = [
+            f"{words.daily(each.first)} to {'any' if each.last is None else words.daily(each.last)}" for each in shown
+        ]
+        more = f", and {len(result.intervals) - len(shown)} more" if len(result.intervals) > len(shown) else ""
+        yield f"  cheaper at {'; '.join(spans)}{more}"
+    if result.peak_to_mean_max is not None:
+        peak = rounded(answer.scenario.traffic.peak_to_mean)
+        yield f"  busiest hours: {peak} times the average here; it pays up to {rounded(result.peak_to_mean_max)}"
+
+
+def _payback(answer: Answer) -> Iterator[str]:
+    paid = answer.payback
+    if paid is None:
+        return
+    yield from _headline("What is paid at once")
+    months = "not within its life" if paid.months is None else f"after {_counted(paid.months, 'month')}"
+    with_interest = (
+        "not within its life"
+        if paid.discounted_months is None
+        else f"after {_counted(paid.discounted_months, 'month')}"
+    )
+    yield f"  {words.usd(paid.usd)}, back {months}; discounted {with_interest}"
+    yield f"  present value of it all {words.usd(Fraction(paid.npv_usd))}"
+
+
+def _used(answer: Answer) -> Iterator[str]:
+    if not answer.used:
+        return
+    yield from _headline("A million tokens on one's own machines, by how busy they are (USD)")
+    wanted = {Fraction(10, 100), Fraction(25, 100), Fraction(50, 100), Fraction(75, 100), Fraction(1)}
+    rows = [("busy", "of all tokens", "of the written ones")]
+    rows += [
+        (
+            words.share(point.utilisation),
+            _price(point.usd_per_million),
+            "-" if point.usd_per_million_output is None else _price(point.usd_per_million_output),
+        )
+        for point in answer.used
+        if point.utilisation in wanted
+    ]
+    yield from _table(rows, right=3)
+    if answer.used_at_break_even is not None:
+        beyond = ": busier than they can be" if answer.used_at_break_even > 1 else ""
+        price = words.usd(answer.result.hosted_per_million_usd)
+        yield f"  as much as at the host ({price}) at {words.share(answer.used_at_break_even)}{beyond}"
+
+
+def _bars(bars: Sequence[Bar]) -> Iterator[str]:
+    if not bars:
+        return
+    yield from _headline("What matters most (million tokens a day from which owning pays)")
+    ends = [tokens for bar in bars for tokens in (bar.tokens_at_low, bar.tokens_at_high) if tokens is not None]
+    most = max(ends, default=Fraction(1))
+    rows = [
+        (
+            words.INPUTS[bar.name][0],
+            f"{_value(bar.name, bar.low)} to {_value(bar.name, bar.high)}",
+            _pays(bar.tokens_at_low),
+            _pays(bar.tokens_at_high),
+            _between(bar, most),
+        )
+        for bar in bars
+    ]
+    yield from _table([("", "from, to", "pays from", "pays from", ""), *rows], right=0)
+
+
+def _band(answer: Answer) -> Iterator[str]:
+    band = answer.band
+    if band is None:
+        return
+    yield from _headline(f"How sure ({band.draws:,} draws of all of these at once)")
+    for name, tokens in (("5 %", band.p5), ("half", band.p50), ("95 %", band.p95)):
+        text = (
+            "never" if tokens is None else f"{rounded(Fraction(tokens) / MILLION / DAYS_A_MONTH)} million tokens a day"
+        )
+        yield f"  {name:>5} of the draws pay at no more than {text}" if tokens is not None else f"  {name:>5} {text}"
+    if band.never:
+        yield f"  {words.share(Fraction(band.never))} never pay"
+    if band.probability is not None:
+        yield f"  at today's volume owning is cheaper in {words.share(Fraction(band.probability))}"
+
+
+def _currencies(answer: Answer) -> Iterator[str]:
+    for currency, (per_usd, as_of) in answer.exchange.items():
+        rate = Fraction(per_usd)
+        monthly, price = answer.result.monthly_usd * rate, answer.result.hosted_per_million_usd * rate
+        yield from _headline(f"In {currency} ({per_usd} for a dollar, {as_of})")
+        yield f"  the least fleet {float(monthly):,.2f} a month; the host {float(price):,.2f} a million tokens"
+
+
+def _figures(answer: Answer) -> Iterator[str]:
+    yield from _headline("Figures, with where they come from and how old they are")
+    stated = [figure for figure in answer.figures if not figure.name.startswith("ranges.")]
+    rows = [(words.figure(figure.name), _amount(figure), *_where(figure, answer)) for figure in stated]
+    yield from _table([*rows, *_ranges(answer)], right=0)
+
+
+def _ranges(answer: Answer) -> Iterator[Sequence[str]]:
+    """Both ends of a range on one line."""
+    for bar_name, (label, _) in words.INPUTS.items():
+        low, high = (answer.figure(f"ranges.{bar_name}.{end}") for end in ("low", "high"))
+        if low is not None and high is not None:
+            yield f"{label}, from and to", f"{_amount(low)} to {_amount(high)}", *_where(low, answer)
+
+
+def _where(figure: Figure, answer: Answer) -> Sequence[str]:
+    return words.ORIGINS[figure.origin][0], _age(figure, answer), figure.source
+
+
+def _notes(answer: Answer) -> Iterator[str]:
+    if answer.notes:
+        yield from _headline("To know")
+        yield from (f"  - {words.note(note)}" for note in answer.notes)
+
+
+def _headline(text: str) -> Iterator[str]:
+    yield ""
+    yield text
+
+
+def _amount(figure: Figure) -> str:
+    if isinstance(figure.value, str):
+        return figure.value
+    if figure.unit == "share":
+        return words.share(figure.value)
+    if figure.unit == "bytes":
+        return size(figure.value)
+    if figure.unit in _COUNTS:
+        return rounded(figure.value)
+    if figure.unit == "tokens/month":
+        return f"{words.monthly(figure.value)} million"
+    return f"{rounded(figure.value)} {words.UNITS.get(figure.unit, (figure.unit, ''))[0]}".rstrip()
+
+
+def _age(figure: Figure, answer: Answer) -> str:
+    age = figure.age_days(answer.at)
+    return "no day" if age is None else _counted(age, "day")
+
+
+def _value(name: str, value: Fraction) -> str:
+    return words.share(value) if name.endswith("_share") else rounded(value)
+
+
+def _price(usd: Fraction) -> str:
+    """Three digits that count, of cents too."""
+    return rounded(usd) if usd >= 1 else f"{float(usd):.3g}"
+
+
+def _pays(tokens: Fraction | None) -> str:
+    return "never" if tokens is None else words.daily(tokens)
+
+
+def _between(bar: Bar, most: Fraction) -> str:
+    """From the one end to the other on a common scale; what never pays runs off it."""
+    ends = [most if tokens is None else tokens for tokens in (bar.tokens_at_low, bar.tokens_at_high)]
+    first, last = (round(end / most * _WIDTH) for end in sorted(ends)) if most else (0, 0)
+    beyond = "…" if None in (bar.tokens_at_low, bar.tokens_at_high) else ""
+    return f"{' ' * first}{_FULL * max(1, last - first)}{beyond}"
+
+
+def _bar(part: Fraction) -> str:
+    full = round(part * _WIDTH)
+    return _FULL * full + _EMPTY * (_WIDTH - full)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _table(rows: Sequence[Sequence[str]], right: int) -> Iterator[str]:
+    """Rows below each other; the first so many columns stand to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if column < right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield f"  {'  '.join(cells)}".rstrip()

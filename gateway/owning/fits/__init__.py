@@ -1,0 +1,1 @@
+"""Whether given machines hold a model: the catalogs, the machine at hand and the engines' recipes put together."""

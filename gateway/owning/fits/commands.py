@@ -1,0 +1,353 @@
+"""The lines that fetch a model and start an engine on it, with their known traps; none of them is run by Soleira."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from gateway.owning.fits.sentences import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gateway.catalog.models import Model, Quant
+    from gateway.economics.fit import Verdict
+
+    _OnNode = Callable[["Plan", int], list[str]]
+
+Engine = Literal["vllm", "sglang", "llama_server"]
+CacheType = Literal["fp8", "bf16"]
+
+PORTS: dict[Engine, int] = {"vllm": 8000, "sglang": 30000, "llama_server": 8080}
+NVIDIA_DRIVER = 580
+"""The least driver for CUDA 13."""
+_COMMIT = "COMMIT"
+"""Stands where the commit has to be put in."""
+_HEAD = "HEAD_ADDRESS"
+_RECIPE = "vLLM recipe for Kimi K3, 21 August 2026"
+_COOKBOOK = "SGLang cookbook for Kimi K3"
+_K3 = frozenset({"kimi-k3", "kimi-k3.1-pro"})
+_HOPPER_CONTEXT, _HOPPER_REQUESTS = 32_768, 5
+_FP8_ATTENTION = json.dumps({"mla_prefill_backend": "FLASHINFER", "use_prefill_query_quantization": True})
+
+_PARSERS: dict[str, tuple[str | None, str | None]] = {
+    "kimi-k3": ("kimi_k3", "kimi_k3"),
+    "kimi-k3.1-pro": ("kimi_k3", "kimi_k3"),
+    "kimi-k2": ("kimi_k2", None),
+    "kimi-k2.5": ("kimi_k2", "kimi_k2"),
+    "kimi-k2.6": ("kimi_k2", "kimi_k2"),
+    "glm-5.2": ("glm47", "glm45"),
+    "qwen3-32b": ("hermes", "qwen3"),
+    "qwen3-235b": ("hermes", "qwen3"),
+    "deepseek-r1": (None, "deepseek_r1"),
+    "llama-3.3-70b": ("llama3_json", None),
+}
+"""vLLM's parsers of tool calls and of reasoning, by model, as the recipes of each name them."""
+_SGLANG_PARSERS: dict[str, tuple[str | None, str | None]] = {
+    **_PARSERS,
+    "qwen3-32b": ("qwen25", "qwen3"),
+    "qwen3-235b": ("qwen25", "qwen3"),
+    "deepseek-r1": (None, "deepseek-r1"),
+    "llama-3.3-70b": ("llama3", None),
+}
+_REMOTE_CODE = frozenset({*_K3, "kimi-k2", "kimi-k2.5", "kimi-k2.6"})
+"""Models whose repository brings code of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something to paste into a shell, and what to know before."""
+
+    text: str
+    traps: tuple[Sentence, ...] = ()
+    is_pinned: bool = True
+    """False if a commit has still to be put in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How an engine is to hold a model."""
+
+    engine: Engine
+    model: Model
+    quant: Quant
+    verdict: Verdict
+    gpu: str
+    """The short name, or the owner's own."""
+    architecture: str
+    vendor: str
+    gpus: int
+    nodes: int
+    tensor: int
+    pipeline: int
+    context: int
+    concurrency: int
+    cache: CacheType
+    context_ranks: int = 1
+    is_accelerated: bool = True
+    """False where a processor alone runs it."""
+
+    @property
+    def folder(self) -> str:
+        """Where the download goes."""
+        return folder(self.model, self.quant)
+
+    @property
+    def is_k3(self) -> bool:
+        return self.model.name in _K3
+
+    @property
+    def needs_remote_code(self) -> bool:
+        return self.engine != "llama_server" and self.model.name in _REMOTE_CODE
+
+
+def folder(model: Model, quant: Quant) -> str:
+    return model.name if quant.name == "native" else f"{model.name}-{quant.name}"
+
+
+def cache_type(engine: Engine, model: Model, architecture: str) -> CacheType:
+    """What an engine's recipe keeps the attention cache in: FP8 for K3 with vLLM on Blackwell, else 16 bits."""
+    return "fp8" if engine == "vllm" and model.name in _K3 and architecture == "blackwell" else "bf16"
+
+
+def refuses_fp8(engine: Engine, model: Model, architecture: str) -> bool:
+    """True where an FP8 cache ends the engine whatever is set."""
+    return engine == "vllm" and model.name in _K3 and architecture == "hopper"
+
+
+def download(model: Model, quant: Quant) -> Line | None:
+    """The line that fetches one form at one commit; None where no public repository holds it."""
+    repository = quant.repository or model.repository
+    if repository is None or not model.open_weights:
+        return None
+    words = ["hf", "download", repository, "--revision", quant.revision or _COMMIT]
+    if quant.pattern:
+        words += ["--include", quant.pattern]
+    words += ["--local-dir", f"./{folder(model, quant)}"]
+    traps = [Sentence("trap.resume")]
+    if quant.revision is None:
+        address = f"https://huggingface.co/{repository}/commits/main"
+        traps.insert(0, Sentence("trap.no_revision", {"address": address, "commit": _COMMIT}))
+    return Line(shlex.join(words), tuple(traps), quant.revision is not None)
+
+
+def start(plan: Plan) -> Line:
+    """The line that starts the engine, on loopback, with what goes wrong otherwise."""
+    builders = {"vllm": _vllm, "sglang": _sglang, "llama_server": _llama}
+    return builders[plan.engine](plan)
+
+
+def _vllm(plan: Plan) -> Line:
+    served = ["--served-model-name", plan.model.name]
+    options = [*served, *_vllm_options(plan)]
+    is_image = plan.is_k3 and plan.quant.format == "safetensors"
+    if is_image:
+        lines = [*_container(plan), *_pairs(options)]
+    else:
+        lines = [f"vllm serve ./{plan.folder}", "--host 127.0.0.1 --port 8000", *_pairs(options)]
+    return Line(_on_nodes(plan, lines, _vllm_nodes), tuple(_vllm_traps(plan)))
+
+
+def _vllm_options(plan: Plan) -> Iterator[str]:
+    if plan.needs_remote_code:
+        yield "--trust-remote-code"
+    yield from ("--tensor-parallel-size", str(plan.tensor))
+    if plan.pipeline > 1:
+        yield from ("--pipeline-parallel-size", str(plan.pipeline))
+    if plan.context_ranks > 1:
+        yield from ("--decode-context-parallel-size", str(plan.context_ranks))
+    is_hopper = plan.is_k3 and plan.architecture == "hopper"
+    length = min(plan.context, _HOPPER_CONTEXT) if is_hopper else plan.context
+    requests = min(plan.concurrency, _HOPPER_REQUESTS) if is_hopper else plan.concurrency
+    yield from ("--max-model-len", str(length), "--max-num-seqs", str(requests))
+    if plan.is_k3:
+        yield from _k3_options(plan)
+    else:
+        yield from ("--gpu-memory-utilization", "0.90", "--enable-prefix-caching")
+        if plan.cache == "fp8":
+            yield from ("--kv-cache-dtype", "fp8")
+    yield from _parsers(_PARSERS.get(plan.model.name, (None, None)), "--enable-auto-tool-choice")
+
+
+def _k3_options(plan: Plan) -> Iterator[str]:
+    yield from ("--load-format", "auto" if plan.vendor == "AMD" else "fastsafetensors")
+    yield from ("--gpu-memory-utilization", _memory_share(plan))
+    if plan.cache == "fp8":
+        yield from ("--kv-cache-dtype", "fp8", "--attention-config", _FP8_ATTENTION)
+    if plan.architecture == "hopper":
+        yield from ("--moe-backend", "marlin", "--disable-custom-all-reduce")
+        return
+    yield "--enable-prefix-caching"
+    yield from ("--moe-backend", "auto")
+    if plan.architecture == "blackwell":
+        yield "--no-enable-flashinfer-autotune"
+
+
+def _memory_share(plan: Plan) -> str:
+    if plan.architecture == "hopper":
+        return "0.97"
+    return "0.90" if plan.pipeline > 1 else "0.95"
+
+
+def _container(plan: Plan) -> list[str]:
+    """K3 needs an image of its own: the engine's plain release does not know the model."""
+    network = "--network host" if plan.nodes > 1 else f"-p 127.0.0.1:{PORTS['vllm']}:8000"
+    if plan.vendor == "AMD":
+        devices = "--device /dev/kfd --device /dev/dri --group-add video --security-opt seccomp=unconfined"
+        image, more = "vllm/vllm-openai-rocm:kimi-k3", ["-e VLLM_ROCM_USE_AITER=1", "-e VLLM_USE_BREAKABLE_CUDAGRAPH=0"]
+    else:
+        devices, image, more = "--gpus all", "vllm/vllm-openai:kimi-k3", []
+    listening = ["--host 127.0.0.1 --port 8000"] if plan.nodes > 1 else []
+    return [
+        f"docker run --rm {devices} --ipc=host",
+        network,
+        f'-v "$PWD/{plan.folder}:/model:ro"',
+        "-e HF_HUB_OFFLINE=1 -e VLLM_ENGINE_READY_TIMEOUT_S=3600",
+        *more,
+        f"{image} /model",
+        *listening,
+    ]
+
+
+def _vllm_nodes(plan: Plan, rank: int) -> list[str]:
+    silent = ["--headless"] if rank else []
+    return [f"--nnodes {plan.nodes} --node-rank {rank} --master-addr {_HEAD}", *silent]
+
+
+def _vllm_traps(plan: Plan) -> Iterator[Sentence]:
+    if plan.is_k3 and plan.vendor == "NVIDIA":
+        yield Sentence("trap.cuda13", {"driver": f"r{NVIDIA_DRIVER}"}, _RECIPE)
+    if plan.is_k3:
+        yield from _k3_cache_traps(plan)
+    if plan.is_k3 and plan.architecture == "hopper":
+        facts = {"requests": _HOPPER_REQUESTS, "length_tokens": _HOPPER_CONTEXT}
+        yield Sentence("trap.hopper_limits", facts, _RECIPE)
+        yield Sentence("trap.h200_out_of_memory", {}, "vLLM recipes issue 698")
+    if plan.is_k3 and plan.pipeline > 1:
+        yield Sentence("trap.pipeline_memory", {}, _RECIPE)
+    if plan.is_k3:
+        yield Sentence("trap.padding", {}, "vLLM issue 51124")
+        yield Sentence("trap.slow_start", {}, _RECIPE)
+    yield from _common_traps(plan)
+
+
+def _k3_cache_traps(plan: Plan) -> Iterator[Sentence]:
+    if plan.architecture == "hopper":
+        yield Sentence("trap.fp8_hopper", {}, "vLLM issue 51313, 6 August 2026")
+        return
+    if plan.cache == "fp8":
+        yield Sentence(
+            "trap.fp8_attention", {}, "vLLM post of 27 July 2026; vLLM issue 50056; recipes pull request 701"
+        )
+    yield Sentence("trap.prefix_off", {}, "vLLM post of 27 July 2026")
+
+
+def _sglang(plan: Plan) -> Line:
+    options = [
+        "--served-model-name", plan.model.name,
+        "--host", "127.0.0.1", "--port", str(PORTS["sglang"]),
+        "--tp-size", str(plan.tensor),
+        *(["--pp-size", str(plan.pipeline)] if plan.pipeline > 1 else []),
+        *(["--dcp-size", str(plan.context_ranks)] if plan.context_ranks > 1 else []),
+        "--context-length", str(plan.context),
+        "--max-running-requests", str(plan.concurrency),
+        "--mem-fraction-static", "0.85",
+        *(["--kv-cache-dtype", "fp8_e4m3"] if plan.cache == "fp8" else []),
+        *(["--trust-remote-code"] if plan.needs_remote_code else []),
+        *_parsers(_SGLANG_PARSERS.get(plan.model.name, (None, None))),
+    ]  # fmt: skip
+    fabric = "NCCL_MNNVL_ENABLE=1 NCCL_CUMEM_ENABLE=1 " if plan.gpu in {"gb200", "gb300"} and plan.nodes > 1 else ""
+    lines = [f"{fabric}HF_HUB_OFFLINE=1 python3 -m sglang.launch_server --model-path ./{plan.folder}", *_pairs(options)]
+    return Line(_on_nodes(plan, lines, _sglang_nodes), tuple(_sglang_traps(plan)))
+
+
+def _sglang_nodes(plan: Plan, rank: int) -> list[str]:
+    return [f"--nnodes {plan.nodes} --node-rank {rank} --dist-init-addr {_HEAD}:20000"]
+
+
+def _sglang_traps(plan: Plan) -> Iterator[Sentence]:
+    if plan.is_k3:
+        yield Sentence("trap.sglang_pools", {}, _COOKBOOK)
+        yield Sentence("trap.drafts", {}, "InferenceX script for 8 × B300")
+        if plan.quant.name.upper().startswith("NVFP4"):
+            yield Sentence("trap.sglang_nvfp4", {}, _COOKBOOK)
+        yield Sentence("trap.padding", {}, "vLLM issue 51124")
+    yield from _common_traps(plan)
+
+
+def _llama(plan: Plan) -> Line:
+    part = "*-00001-of-*.gguf" if plan.quant.files != 1 else "*.gguf"
+    options = [
+        "--alias", plan.model.name,
+        "--host", "127.0.0.1", "--port", str(PORTS["llama_server"]),
+        "--ctx-size", str(plan.context * plan.concurrency),
+        "--parallel", str(plan.concurrency),
+        *_llama_places(plan),
+        *(["--temp", "1.0", "--top-p", "0.95"] if plan.is_k3 else []),
+    ]  # fmt: skip
+    found = f"--model \"$(find ./{plan.folder} -name '{part}' | sort | head -1)\""
+    return Line(_joined(["llama-server", found, *_pairs(options)]), tuple(_llama_traps(plan)))
+
+
+def _llama_places(plan: Plan) -> list[str]:
+    if not plan.is_accelerated:
+        return ["--n-gpu-layers", "0"]
+    if plan.verdict in {"quant_hybrid", "disk_stream"}:
+        return ["--n-gpu-layers", "99", "--override-tensor", r"\.ffn_.*_exps\.=CPU"]
+    return ["--n-gpu-layers", "99"]
+
+
+def _llama_traps(plan: Plan) -> Iterator[Sentence]:
+    yield Sentence("trap.context_shared", {"context_tokens": plan.context, "requests": plan.concurrency})
+    yield Sentence("trap.llama_memory")
+    if plan.is_k3:
+        yield Sentence("trap.gguf_vision", {}, "llama.cpp pull request 26185; unslothai fork, pull request 48")
+    if plan.is_accelerated and plan.verdict in {"quant_hybrid", "disk_stream"}:
+        yield Sentence("trap.experts_in_memory")
+    if plan.verdict == "disk_stream":
+        yield Sentence("trap.disk_reads")
+    yield from _common_traps(plan)
+
+
+def _common_traps(plan: Plan) -> Iterator[Sentence]:
+    if plan.needs_remote_code:
+        yield Sentence("trap.remote_code")
+    if plan.is_k3:
+        yield Sentence("trap.thinking", {}, "Kimi K3 model card")
+    yield Sentence("trap.loopback", {"port": str(PORTS[plan.engine])})
+
+
+def _parsers(names: tuple[str | None, str | None], *with_tools: str) -> list[str]:
+    tools, reasoning = names
+    return [
+        *(["--tool-call-parser", tools, *with_tools] if tools else []),
+        *(["--reasoning-parser", reasoning] if reasoning else []),
+    ]
+
+
+def _pairs(words: Sequence[str]) -> list[str]:
+    """One option a line, with its value."""
+    lines: list[str] = []
+    for word in words:
+        if word.startswith("--") or not lines:
+            lines.append(word)
+        else:
+            lines[-1] += f" {shlex.quote(word)}"
+    return lines
+
+
+def _on_nodes(plan: Plan, lines: list[str], more: _OnNode) -> str:
+    """The command of each node, one after the other."""
+    if plan.nodes == 1:
+        return _joined(lines)
+    return "\n\n".join(f"# {_node(rank)}\n{_joined([*lines, *more(plan, rank)])}" for rank in range(plan.nodes))
+
+
+def _node(rank: int) -> str:
+    return f"node {rank}, whose address is {_HEAD}" if rank == 0 else f"node {rank}"
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return " \\\n  ".join(lines)

@@ -1,0 +1,147 @@
+"""What would hold a model where given machines do not, or not well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from gateway.catalog.hardware import gpus
+from gateway.catalog.models import models
+from gateway.economics import fit as arithmetic
+from gateway.owning.fits import reasons
+from gateway.owning.fits.asking import asking
+from gateway.owning.fits.places import short_title
+from gateway.owning.fits.sentences import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
+
+    from gateway.economics.fit import Fit, Verdict
+    from gateway.owning.fits.asking import Asking
+    from gateway.owning.fits.sentences import Fact
+    from gateway.owning.fits.this_machine import Machine
+
+_BEST: tuple[Verdict, ...] = (
+    "native_verified", "native_unverified", "quant_gpu", "quant_hybrid", "disk_stream", "no",
+)  # fmt: skip
+_SLOW = frozenset({"quant_hybrid", "disk_stream"})
+_STATUSES = ("verified", "stated", "unsupported")
+_MOST_SHAPES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Instead:
+    """Something that would hold it."""
+
+    kind: Literal["more", "quant", "model", "shape", "hosted"]
+    told: Sentence
+    model: str
+    gpu: str | None = None
+    count: int | None = None
+    quant: str | None = None
+    verdict: Verdict | None = None
+
+
+def instead(found: Asking, fitted: Fit, today: date, here: Machine | None) -> Iterator[Instead]:
+    """What would hold it, where these machines do not: more of them, a smaller form, other machines, a host."""
+    if fitted.verdict != "no" and fitted.verdict not in _SLOW:
+        return
+    yield from _more(found)
+    yield from _smaller(found, fitted, today, here)
+    if fitted.verdict != "quant_hybrid":
+        yield from _other_model(found, today, here)
+    yield from _others(found)
+    yield Instead("hosted", Sentence("instead.hosted"), found.model.name)
+
+
+def _more(found: Asking) -> Iterator[Instead]:
+    """The least number of the same accelerators that holds it by itself."""
+    devices = found.place.devices
+    if not devices.accelerator_bytes or devices.kind != "gpu":
+        return
+    asked = found.asked()
+    free = replace(asked, division=replace(asked.division, pipeline=1))
+    count = arithmetic.least(devices, free)
+    if count is None or count <= devices.count:
+        return
+    verdict = arithmetic.fit(replace(devices, count=count, host_bytes=0, disk_bytes=0), free).verdict
+    facts: dict[str, Fact] = {
+        "count": count,
+        "gpu": found.place.title,
+        "quant": found.quant.name,
+        "verdict": f"@called.{verdict}",
+    }
+    told = Sentence("instead.more", facts)
+    yield Instead("more", told, found.model.name, devices.name, count, found.quant.name, verdict)
+
+
+def _smaller(found: Asking, fitted: Fit, today: date, here: Machine | None) -> Iterator[Instead]:
+    """The largest form that these machines hold better."""
+    forms = sorted(found.model.quants, key=lambda quant: -quant.memory_bytes)
+    best: Instead | None = None
+    for form in forms:
+        if form.memory_bytes >= found.quant.memory_bytes:
+            continue
+        verdict = (
+            asking(replace(found.question, quant=form.name, engine=None, cache=None), today, here).fitted().verdict
+        )
+        if _BEST.index(verdict) >= _BEST.index(best.verdict if best and best.verdict else fitted.verdict):
+            continue
+        quality = form.quality or "@quality.unknown"
+        facts = {"quant": form.name, "quality": quality, "verdict": f"@called.{verdict}"}
+        devices = found.place.devices
+        told = Sentence("instead.quant", facts)
+        best = Instead("quant", told, found.model.name, devices.name, devices.count, form.name, verdict)
+    if best is not None:
+        yield best
+
+
+def _other_model(found: Asking, today: date, here: Machine | None) -> Iterator[Instead]:
+    """The largest other model that these accelerators hold, else that all memory together does."""
+    if found.place.kind == "nas":
+        return
+    held = sorted(_held(found, today, here), key=lambda each: each.verdict in _SLOW)
+    yield from held[:1]
+
+
+def _held(found: Asking, today: date, here: Machine | None) -> Iterator[Instead]:
+    """Each other model that these machines hold in memory, the largest first, in the form that they hold best."""
+    asked = replace(found.question, engine=None, cache=None, context_ranks=1)
+    devices = found.place.devices
+    for model in sorted(models().values(), key=lambda each: -each.parameters):
+        if model.name == found.model.name or not model.is_open(today) or asked.context > model.max_context:
+            continue
+        tried = [
+            (asking(replace(asked, model=model.name, quant=form.name), today, here).fitted().verdict, form)
+            for form in sorted(model.quants, key=lambda quant: -quant.memory_bytes)
+        ]
+        verdict, form = min(tried, key=lambda each: _BEST.index(each[0]))
+        if _BEST.index(verdict) <= _BEST.index("quant_hybrid"):
+            facts: dict[str, Fact] = {"model": model.title, "quant": form.name, "verdict": f"@called.{verdict}"}
+            told = Sentence("instead.model", facts)
+            yield Instead("model", told, model.name, devices.name, devices.count, form.name, verdict)
+
+
+def _others(found: Asking) -> Iterator[Instead]:
+    """The smallest shapes that engines are known to run it on."""
+    seen: set[str] = set()
+    shapes = sorted(found.model.topologies, key=lambda each: (each.gpus, _STATUSES.index(each.status)))
+    for each in shapes:
+        if each.quant != found.quant.name or each.status == "unsupported" or each.gpu in seen:
+            continue
+        seen.add(each.gpu)
+        known = gpus().get(each.gpu)
+        facts: dict[str, Fact] = {
+            "count": each.gpus,
+            "gpu": short_title(known) if known else each.gpu,
+            "nodes": each.nodes,
+            "quant": each.quant,
+            "engine": reasons.called(each.engine),
+            "status": f"@status.{each.status}",
+        }
+        code = "instead.shape" if each.nodes == 1 else "instead.shapes"
+        told = Sentence(code, facts, reasons.cited(each.said.source, each.said.as_of))
+        yield Instead("shape", told, found.model.name, each.gpu, each.gpus, each.quant)
+        if len(seen) == _MOST_SHAPES:
+            return

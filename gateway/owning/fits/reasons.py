@@ -1,0 +1,62 @@
+"""Why the arithmetic says what it says, in sentences: its codes, with what they name written for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gateway.owning.fits.sentences import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
+
+    from gateway.economics.fit import Fit
+    from gateway.owning.fits.sentences import Fact
+
+_SIZES = frozenset({"there", "weights", "needed", "in_memory", "short", "free"})
+ENGINES = {
+    "vllm": "vLLM", "sglang": "SGLang", "llama_server": "llama.cpp", "tensorrt_llm": "TensorRT-LLM", "dynamo": "Dynamo",
+}  # fmt: skip
+"""As they are called."""
+
+
+def why(fit: Fit, title: str) -> Sentence:
+    """The reason of a verdict; `title` is what the machines are called."""
+    facts: dict[str, Fact] = {(f"{name}_bytes" if name in _SIZES else name): fact for name, fact in fit.facts.items()}
+    facts |= {"gpu": title}
+    if "engine" in facts:
+        facts["engine"] = called(str(facts["engine"]))
+    return Sentence(f"why.{_code(fit)}", facts, source(fit))
+
+
+def traits(fit: Fit) -> Iterator[Sentence]:
+    """What else the arithmetic has seen."""
+    for trait in fit.traits:
+        yield Sentence(f"trait.{trait}", {"padding_bytes": fit.bytes.padding, "workspace_bytes": fit.bytes.workspace})
+
+
+def source(fit: Fit) -> str:
+    """Of the topology that the verdict rests on, with its day."""
+    if fit.shape is None:
+        return str(fit.facts.get("source", ""))
+    return cited(fit.shape.source, fit.shape.as_of)
+
+
+def cited(source: str, as_of: date | None) -> str:
+    """A source with its day, unless its own words say of when it is."""
+    if as_of is None or str(as_of.year) in source:
+        return source
+    return f"{source} ({as_of})"
+
+
+def called(engine: str) -> str:
+    """An engine as people call it."""
+    return ENGINES.get(engine, engine)
+
+
+def _code(fit: Fit) -> str:
+    if fit.because == "too_small" and "gpus_needed" in fit.facts:
+        return "too_small.minimum"
+    if fit.because == "beyond_recipe" and not {"recipe_context", "recipe_concurrency"} <= fit.facts.keys():
+        return "beyond_recipe.context" if "recipe_context" in fit.facts else "beyond_recipe.concurrency"
+    return fit.because

@@ -1,0 +1,125 @@
+"""Between which values the inputs of a scenario may lie: as it states them, else assumed and said so."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from gateway.catalog.hardware import find_gpu
+from gateway.economics.scenario import ONE, ZERO, Range
+from gateway.economics.sensitivity import INPUTS
+from gateway.owning.told import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gateway.economics.scenario import Scenario
+    from gateway.economics.sensitivity import Input
+    from gateway.owning.inputs.exchange import Exchange
+    from gateway.owning.told import Told
+    from policies.scenarios import ScenarioEntry
+
+_Assumed = tuple["Input", Range, Origin]
+
+_UNITS: dict[str, str] = {
+    "usd_per_gpu_hour": "USD/GPU-h",
+    "staff_usd_per_month": "USD/month",
+    "peak_to_mean": "x",
+    "decode_tps": "tokens/s",
+    "price_factor": "x",
+}
+_LEAST_FACTOR = Fraction(3, 5)
+_OUTPUT = (Fraction(1, 10), Fraction(1, 2))
+_CACHED = Fraction(19, 20)
+_STAFF = Fraction(1, 2)
+"""Of what machines cost in a month: half a position for one node of eight."""
+_RATES = (Fraction(7, 10), Fraction(13, 10))
+_PEAK = (Fraction(1, 2), Fraction(3, 2))
+
+
+def ranges(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange, told: Told) -> dict[Input, Range]:
+    """One for each input that is uncertain and known at all, in the order of INPUTS."""
+    found: dict[Input, tuple[Range, Origin]] = {}
+    for name, assumed, origin in _assumed(entry, scenario, exchange):
+        found[name] = (assumed, origin)
+    for name, (low, mode, high) in entry.ranges.items():
+        found[name] = (Range(low, mode, high), told.stated())
+    ordered = {name: found[name] for name in INPUTS if name in found and _applies(name, scenario)}
+    for name, (drawn, origin) in ordered.items():
+        for end, value in (("low", drawn.low), ("high", drawn.high)):
+            told.figure(f"ranges.{name}.{end}", value, _UNITS.get(name, "share"), origin)
+    return {name: drawn for name, (drawn, _) in ordered.items()}
+
+
+def _applies(name: Input, scenario: Scenario) -> bool:
+    """A rent that is not paid and a rate that is unknown cannot be drawn."""
+    if name == "usd_per_gpu_hour":
+        return scenario.owned.usd_per_gpu_hour is not None
+    if name in ("decode_tps", "peak_to_mean"):
+        return scenario.capacity is not None
+    return True
+
+
+def _assumed(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange) -> Iterator[_Assumed]:
+    """Around what the scenario has, as wide as what is known of such figures."""
+    mix, peak = scenario.traffic.mix, scenario.traffic.peak_to_mean
+    yield from _rents(entry, scenario, exchange)
+    yield (
+        "price_factor",
+        Range(_LEAST_FACTOR, ONE, ONE),
+        Origin("default", "resellers take down to 0.60 of the maker's price (Flatkey, 24 October 2026)"),
+    )
+    guess = Origin("default", "how far traffic of different kinds lies apart")
+    yield "output_share", _around(_OUTPUT[0], mix.output, _OUTPUT[1]), guess
+    cached = mix.cached / mix.prompt if mix.prompt else ZERO
+    yield (
+        "cached_share",
+        _around(ZERO, cached, _CACHED),
+        Origin("default", "from none to the 95 % and more that agents reach (aarora79 harness, September 2026)"),
+    )
+    yield _staff(scenario)
+    around_peak = _around(max(ONE, 1 + (peak - 1) * _PEAK[0]), peak, 1 + (peak - 1) * _PEAK[1])
+    yield "peak_to_mean", around_peak, Origin("default", "half to one and a half of what it is above the mean")
+    if scenario.capacity is not None:
+        rate = scenario.capacity.decode_tps
+        yield (
+            "decode_tps",
+            Range(rate * _RATES[0], rate, rate * _RATES[1]),
+            Origin("default", "a model of one number is right within 30 % at best (aiconfigurator issue 1396)"),
+        )
+
+
+def _staff(scenario: Scenario) -> _Assumed:
+    """Up to twice what is stated; where nothing is, up to half of what the machines cost."""
+    owned = scenario.owned
+    staff = sum((cost.usd_per_month for cost in owned.costs if cost.line == "staff"), ZERO)
+    if staff:
+        return "staff_usd_per_month", Range(ZERO, staff, 2 * staff), Origin("default", "none to twice as much")
+    half = owned.monthly(owned.least_replicas) * _STAFF
+    origin = Origin("default", "none to half of what the machines cost")
+    return "staff_usd_per_month", Range(ZERO, ZERO, half), origin
+
+
+def _rents(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange) -> Iterator[_Assumed]:
+    """From the cheapest to the dearest that the catalog knows: the source of this price matters most."""
+    mode = scenario.owned.usd_per_gpu_hour
+    try:
+        gpu = find_gpu(entry.hardware.gpu)
+    except LookupError:
+        return
+    known = [
+        (exchange.usd(rent.per_gpu_hour, rent.currency), rent)
+        for rent in gpu.rents
+        if rent.currency == "USD" or exchange.rate(rent.currency) is not None
+    ]
+    if mode is None or not known:
+        return
+    low, high = min(known, key=lambda each: each[0]), max(known, key=lambda each: each[0])
+    source = f"the cheapest and the dearest rent that is known: {low[1].said.source}; {high[1].said.source}"
+    day = min(low[1].said.as_of, high[1].said.as_of)
+    yield "usd_per_gpu_hour", _around(low[0], mode, high[0]), Origin("default", source, day)
+
+
+def _around(low: Fraction, mode: Fraction, high: Fraction) -> Range:
+    """What the scenario has is the most likely, and within."""
+    return Range(min(low, mode), mode, max(high, mode))

@@ -1,0 +1,1 @@
+"""What an engine of one's own carries, found out by asking it."""

@@ -1,0 +1,1 @@
+"""What is to be known beside an answer: what was seen, what was paid, what is old."""

@@ -1,0 +1,190 @@
+"""An answer as programs read it: numbers, not texts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from gateway.economics.scenario import DAYS_A_MONTH, MILLION
+from gateway.owning import words
+
+if TYPE_CHECKING:
+    from datetime import date
+    from decimal import Decimal
+
+    from gateway.owning.answers import Answer
+    from gateway.owning.figures import Figure
+
+
+def shown(answer: Answer) -> dict[str, Any]:
+    """All of it; amounts in dollars, volumes in millions of tokens of a month of 730 hours or of a day."""
+    result, today = answer.result, answer.scenario.traffic.tokens_per_month
+    return {
+        "scenario": answer.name,
+        "title": words.title(answer),
+        "on": answer.at.isoformat(),
+        "hourly_usd": _number(result.hourly_usd),
+        "monthly_usd": _number(result.monthly_usd),
+        "hosted_per_million_usd": _number(result.hosted_per_million_usd),
+        "break_even": {
+            **_volume(result.tokens_per_month),
+            "valid": result.valid,
+            "why": answer.reason,
+            "reason": words.reason(answer),
+            "times_today": _number(answer.times_today),
+            "months_until": answer.months_until,
+            "on": None if answer.on is None else answer.on.isoformat(),
+            "utilisation": _number(answer.used_at_break_even),
+            "intervals": [{"from": _millions(each.first), "until": _millions(each.last)} for each in result.intervals],
+            "intervals_known_up_to": _millions(result.known_up_to),
+        },
+        "peak_to_mean_max": _number(result.peak_to_mean_max),
+        "verdict": answer.verdict,
+        "verdict_sentence": words.verdict(answer),
+        "cheapest_sentence": words.cheapest(answer),
+        "today": {
+            **_volume(today),
+            "own_usd": _number(answer.own_usd),
+            "hosted_usd": _number(answer.hosted_usd),
+            "implied_premium": _number(answer.implied_premium),
+        },
+        "steps": [
+            {
+                "replicas": step.replicas,
+                "machines": step.machines,
+                "monthly_usd": _number(step.usd_per_month),
+                "needed_million_tokens_per_month": _millions(step.needed_tokens),
+                "most_million_tokens_per_month": _millions(step.most_tokens),
+                "valid": step.is_valid,
+            }
+            for step in result.steps
+        ],
+        "hybrid": _hybrid(answer),
+        "payback": _payback(answer),
+        "curve": [
+            {
+                "million_tokens_per_month": _millions(point.tokens),
+                "own_usd": _number(point.own_usd),
+                "hosted_usd": _number(point.hosted_usd),
+                "hybrid_usd": _number(point.hybrid_usd),
+            }
+            for point in answer.curve
+        ],
+        "usd_per_million_over_utilisation": [
+            {
+                "utilisation": _number(point.utilisation),
+                "of_all_tokens_usd": _number(point.usd_per_million),
+                "of_written_tokens_usd": _number(point.usd_per_million_output),
+            }
+            for point in answer.used
+        ],
+        "tornado": [
+            {
+                "input": bar.name,
+                "low": _number(bar.low),
+                "high": _number(bar.high),
+                "million_tokens_per_day_at_low": _daily(bar.tokens_at_low),
+                "million_tokens_per_day_at_high": _daily(bar.tokens_at_high),
+            }
+            for bar in answer.bars
+        ],
+        "band": _band(answer),
+        "exchange_rates": {
+            currency: {"per_usd": _number(per_usd), "as_of": as_of.isoformat()}
+            for currency, (per_usd, as_of) in answer.exchange.items()
+        },
+        **{currency.lower(): _in_currency(answer, rate) for currency, rate in answer.exchange.items()},
+        "ledger": None if answer.observed is None else answer.observed.as_dict(),
+        "holds": answer.holding.holds,
+        "needed_bytes": answer.holding.needed_bytes,
+        "there_bytes": answer.holding.there_bytes,
+        "instead": list(answer.holding.instead),
+        "figures": [_figure(figure, answer.at) for figure in answer.figures],
+        "notes": [{"code": note.code, "text": words.note(note)} for note in answer.notes],
+    }
+
+
+def _volume(tokens: Fraction | None) -> dict[str, float | None]:
+    return {"million_tokens_per_month": _millions(tokens), "million_tokens_per_day": _daily(tokens)}
+
+
+def _hybrid(answer: Answer) -> dict[str, Any] | None:
+    best = answer.hybrid
+    if best is None:
+        return None
+    return {
+        "replicas": best.replicas,
+        "usd": _number(best.usd),
+        "own_usd": _number(best.own_usd),
+        "hosted_usd": _number(best.hosted_usd),
+        "overflow_share": _number(best.overflow_share),
+        "all_hosted_usd": _number(best.all_hosted_usd),
+        "all_own_usd": _number(best.all_own_usd),
+        "saved_against_hosted_usd": None if best.all_hosted_usd is None else _number(best.all_hosted_usd - best.usd),
+        "saved_against_own_usd": _number(best.all_own_usd - best.usd),
+    }
+
+
+def _payback(answer: Answer) -> dict[str, Any] | None:
+    paid = answer.payback
+    if paid is None:
+        return None
+    return {
+        "usd": _number(paid.usd),
+        "months": paid.months,
+        "discounted_months": paid.discounted_months,
+        "npv_usd": paid.npv_usd,
+    }
+
+
+def _band(answer: Answer) -> dict[str, Any] | None:
+    band = answer.band
+    if band is None:
+        return None
+    percentiles = {"p5": band.p5, "p50": band.p50, "p95": band.p95}
+    return {
+        **{
+            f"{name}_million_tokens_per_day": None if tokens is None else tokens / float(DAYS_A_MONTH * MILLION)
+            for name, tokens in percentiles.items()
+        },
+        "probability_at_todays_volume": band.probability,
+        "never": band.never,
+        "draws": band.draws,
+    }
+
+
+def _in_currency(answer: Answer, rate: tuple[Decimal, date]) -> dict[str, Any]:
+    """The amounts that people ask for first, at the owner's rate."""
+    per_usd, result = Fraction(rate[0]), answer.result
+    amounts = {
+        "hourly": result.hourly_usd,
+        "monthly": result.monthly_usd,
+        "hosted_per_million": result.hosted_per_million_usd,
+        "own_today": answer.own_usd,
+        "hosted_today": answer.hosted_usd,
+    }
+    return {name: None if amount is None else _number(amount * per_usd) for name, amount in amounts.items()}
+
+
+def _figure(figure: Figure, today: date) -> dict[str, Any]:
+    return {
+        "name": figure.name,
+        "value": figure.value if isinstance(figure.value, str) else _number(figure.value),
+        "unit": figure.unit,
+        "origin": figure.origin,
+        "source": figure.source,
+        "as_of": None if figure.as_of is None else figure.as_of.isoformat(),
+        "age_days": figure.age_days(today),
+    }
+
+
+def _millions(tokens: Fraction | None) -> float | None:
+    return None if tokens is None else float(tokens / MILLION)
+
+
+def _daily(tokens: Fraction | None) -> float | None:
+    return None if tokens is None else float(tokens / MILLION / DAYS_A_MONTH)
+
+
+def _number(value: Fraction | Decimal | None) -> float | None:
+    return None if value is None else float(value)

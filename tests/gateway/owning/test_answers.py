@@ -1,0 +1,476 @@
+"""Answers against the exact values that the arithmetic of Kimi K3's costs has, and what an answer says of itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+
+from gateway.economics.break_even import is_cheaper
+from gateway.economics.scenario import DAYS_A_MONTH, MILLION, Mix
+from gateway.errors import BadRequest
+from gateway.ledger.traffic import Observed
+from gateway.owning import words
+from gateway.owning.answers import Answer, Note, Reason, Verdict, answer
+from gateway.owning.figures import OF_OVERRIDE
+from gateway.owning.questions import OVERRIDES, Override, Question, overrides_of
+from gateway.owning.shown import shown
+from policies.scenario_file import read_scenarios
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gateway.economics.profiles import Profile
+
+AT = date(2026, 12, 1)
+MOONSHOT = "{currency: USD, per_million: {input: 3.00, cached: 0.30, output: 15.00}}"
+FLATKEY = "{currency: USD, per_million: {input: 1.80, cached: 0.18, output: 9.00}}"
+K31_PRO = "{currency: USD, per_million: {input: 2.00, cached: 0.20, output: 10.00}}"
+FLAT = "{mix: {input: 3, output: 1}, cached_share: 0, peak_to_mean: 1}"
+BUSY = FLAT.replace("peak_to_mean: 1", "peak_to_mean: 2.5")
+DSPARK = "{prefill_tps: 21672.0, decode_tps: 5075.1, utilisation: 0.75}"
+NO_SPEC = "{prefill_tps: 21672.0, decode_tps: 2287, utilisation: 0.75}"
+
+
+def scenario(
+    gpu: str, count: int, rent: str, hosted: str, traffic: str = FLAT, capacity: str = "none", more: str = ""
+) -> str:
+    return (
+        f"hardware: {{gpu: {gpu}, count: {count}, {rent}}}\nhosted: {hosted}\ntraffic: {traffic}\n"
+        f"capacity: {capacity}\n{more}"
+    )
+
+
+def ask(
+    text: str,
+    overrides: Mapping[str, str] | None = None,
+    traffic: Observed | None = None,
+    profiles: Mapping[str, Profile] | None = None,
+    ledger_leads: bool = False,
+) -> Answer:
+    [(name, entry)] = read_scenarios("case.yaml", text.encode()).scenarios.items()
+    question = Question(entry, name, overrides_of(overrides or {}), ledger_leads)
+    return answer(question, AT, None, traffic, profiles or {})
+
+
+def daily(found: Answer) -> float:
+    assert found.result.tokens_per_month is not None
+    return float(found.result.tokens_per_month / MILLION / DAYS_A_MONTH)
+
+
+def test_eight_b200_against_a_reseller() -> None:
+    found = shown(ask(scenario("b200", 8, "usd_per_gpu_hour: 7.49", FLATKEY, more="monthly_extra_usd: 0\n")))
+
+    assert found["hourly_usd"] == pytest.approx(59.92, abs=1e-9)
+    assert found["monthly_usd"] == pytest.approx(43_741.60, abs=1e-9)
+    assert found["hosted_per_million_usd"] == pytest.approx(3.60, abs=1e-12)
+    assert round(found["break_even"]["million_tokens_per_month"], 3) == 12_150.444
+    assert round(found["break_even"]["million_tokens_per_day"], 3) == 399.467
+    assert found["break_even"]["valid"] is True
+    assert found["peak_to_mean_max"] is None
+
+
+def test_arithmetic_of_machines_that_cannot_hold_the_model_says_so_and_what_can() -> None:
+    found = ask(scenario("b200", 8, "usd_per_gpu_hour: 7.49", FLATKEY))
+
+    assert (found.verdict, found.reason) == ("never", "arithmetic_cannot_hold")
+    assert "its weights take 1,560\N{NO-BREAK SPACE}GB" in words.reason(found)
+    assert "report 1,440\N{NO-BREAK SPACE}GB" in words.reason(found)
+    assert "What holds it: 16 × B200, 8 × B300" in words.reason(found)
+    assert words.verdict(found, "pt") == "Nunca: 8 × B200 não comportam Kimi K3 (native)."
+
+
+def test_with_capacity_machines_that_cannot_hold_the_model_are_no_answer() -> None:
+    found = ask(scenario("b200", 8, "usd_per_gpu_hour: 7.49", FLATKEY, capacity=DSPARK))
+
+    assert (found.verdict, found.reason, found.result.valid) == ("never", "does_not_hold", False)
+    assert found.hybrid is None
+    assert found.used == ()
+
+
+@pytest.mark.parametrize(
+    ("gpu", "count", "rent", "hosted", "hourly", "monthly", "days"),
+    [
+        ("b200", 8, "7.49", MOONSHOT, 59.92, 43_741.60, 239.680),
+        ("b200", 8, "7.49", K31_PRO, 59.92, 43_741.60, 359.520),
+        ("b300", 8, "7.34", FLATKEY, 58.72, 42_865.60, 391.467),
+        ("b300", 8, "7.34", MOONSHOT, 58.72, 42_865.60, 234.880),
+        ("b200", 16, "7.49", FLATKEY, 119.84, 87_483.20, 798.933),
+        ("b200", 16, "7.49", MOONSHOT, 119.84, 87_483.20, 479.360),
+        ("h200", 16, "3.60", FLATKEY, 57.60, 42_048.00, 384.000),
+        ("h100", 32, "2.48", FLATKEY, 79.36, 57_932.80, 529.067),
+    ],
+)
+def test_rents_against_prices(
+    gpu: str, count: int, rent: str, hosted: str, hourly: float, monthly: float, days: float
+) -> None:
+    found = ask(scenario(gpu, count, f"usd_per_gpu_hour: {rent}", hosted))
+
+    assert float(found.result.hourly_usd) == pytest.approx(hourly, abs=1e-9)
+    assert float(found.result.monthly_usd) == pytest.approx(monthly, abs=1e-9)
+    assert daily(found) == pytest.approx(days, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("cached", "hosted", "price", "days"),
+    [
+        ("50%", FLATKEY, 2.9925, 480.561),
+        ("50%", MOONSHOT, 4.9875, 288.337),
+        ("80%", FLATKEY, 2.628, 547.215),
+        ("80%", MOONSHOT, 4.380, 328.329),
+    ],
+)
+def test_cached_input_moves_the_break_even_away(cached: str, hosted: str, price: float, days: float) -> None:
+    found = ask(scenario("b200", 8, "usd_per_gpu_hour: 7.49", hosted), {"cached_share": cached})
+
+    assert float(found.result.hosted_per_million_usd) == pytest.approx(price, abs=1e-9)
+    assert daily(found) == pytest.approx(days, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("into", "out", "hosted", "price"),
+    [
+        (8, 1, FLATKEY, 2.60),
+        (1, 1, FLATKEY, 5.40),
+        (1, 3, FLATKEY, 7.20),
+        (8, 1, MOONSHOT, 4.3333),
+        (1, 1, MOONSHOT, 9.00),
+        (1, 3, MOONSHOT, 12.00),
+    ],
+)
+def test_the_mix_makes_the_price(into: int, out: int, hosted: str, price: float) -> None:
+    traffic = f"{{mix: {{input: {into}, output: {out}}}, cached_share: 0, peak_to_mean: 1}}"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", hosted, traffic))
+
+    assert float(found.result.hosted_per_million_usd) == pytest.approx(price, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("per_hour", "monthly", "hosted", "days"),
+    [
+        (30, 21_900, MOONSHOT, 120.0),
+        (50, 36_500, MOONSHOT, 200.0),
+        (30, 21_900, FLATKEY, 200.0),
+        (50, 36_500, FLATKEY, 333.3),
+    ],
+)
+def test_a_node_rented_whole(per_hour: int, monthly: int, hosted: str, days: float) -> None:
+    found = ask(scenario("b300", 8, f"rent: {{per_hour: {per_hour}, currency: USD}}", hosted))
+
+    assert found.result.monthly_usd == monthly
+    assert daily(found) == pytest.approx(days, abs=0.05)
+
+
+@pytest.mark.parametrize(("hosted", "days"), [(FLATKEY, 464.526), (MOONSHOT, 278.716)])
+def test_people_and_other_costs_count(hosted: str, days: float) -> None:
+    more = "staff: {hours_per_month: 80, rate: 93.75, currency: USD}\nmonthly_extra_usd: 500\n"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", hosted, more=more))
+
+    assert float(found.result.monthly_usd) == pytest.approx(50_865.60, abs=1e-9)
+    assert daily(found) == pytest.approx(days, abs=5e-4)
+
+
+def test_one_node_is_full_before_it_is_paid_at_a_reseller_s_price() -> None:
+    traffic = "{mix: {input: 3, output: 1}, cached_share: 0, peak_to_mean: 2.5, tokens_per_month: 12150444444}"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", FLATKEY, traffic, DSPARK))
+
+    [first, second, *_] = found.result.steps
+    assert first.most_tokens is not None
+    assert float(first.most_tokens / MILLION) == pytest.approx(9_400.6, abs=0.05)
+    assert not first.is_valid
+    assert not second.is_valid
+    assert (found.verdict, found.result.valid) == ("never", False)
+    assert round(float(found.result.peak_to_mean_max or 0), 3) == 1.974
+    assert "cost US$ 33,842 at the host; 8 × B300 cost US$ 42,866 a month" in words.reason(found)
+    assert "at most 1.97 times the average" in words.reason(found)
+    assert found.own_usd == 2 * found.result.monthly_usd
+
+
+def test_the_same_node_pays_against_the_maker_s_price() -> None:
+    traffic = "{mix: {input: 3, output: 1}, cached_share: 0, peak_to_mean: 2.5, tokens_per_day: 300000000}"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, traffic, DSPARK))
+
+    assert (found.verdict, found.reason) == ("yes", "cheaper")
+    assert float((found.needed_tokens or 0) / MILLION) == pytest.approx(7_144.267, abs=5e-4)
+    assert round(float(found.result.peak_to_mean_max or 0), 3) == 3.290
+    assert found.months_until == 0
+    assert found.on == AT
+
+
+@pytest.mark.parametrize(("hosted", "peak"), [(FLATKEY, 1.150), (MOONSHOT, 1.917)])
+def test_without_drafts_less_is_carried(hosted: str, peak: float) -> None:
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", hosted, capacity=NO_SPEC))
+
+    assert round(float(found.result.peak_to_mean_max or 0), 3) == peak
+
+
+@pytest.mark.parametrize(
+    ("hosted", "blended", "days"), [(FLATKEY, 0.388094, 3_631.282), (MOONSHOT, 0.646824, 2_178.769)]
+)
+def test_agents_are_cheap_at_a_host(hosted: str, blended: float, days: float) -> None:
+    traffic = "{mix: {input: 2252153, output: 45392}, cached_share: 0.978690168918, peak_to_mean: 1}"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", hosted, traffic))
+
+    assert float(found.result.hosted_per_million_usd) == pytest.approx(blended, abs=5e-7)
+    assert daily(found) == pytest.approx(days, abs=5e-4)
+
+
+def test_growth_brings_the_day() -> None:
+    traffic = f"{FLAT[:-1]}, tokens_per_day: 100000000, growth_per_month: 8%}}"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", FLATKEY, traffic))
+
+    assert found.verdict == "not_yet"
+    assert round(found.months_until or 0, 3) == 17.733
+    assert found.on == AT + timedelta(days=float(Fraction(found.months_until or 0) * DAYS_A_MONTH))
+    assert float(found.times_today or 0) == pytest.approx(3.91467, abs=5e-6)
+
+
+def test_without_growth_there_is_no_day() -> None:
+    traffic = "{mix: {input: 3, output: 1}, cached_share: 0, peak_to_mean: 1, tokens_per_day: 100000000}"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", FLATKEY, traffic))
+
+    assert (found.verdict, found.months_until, found.on) == ("not_yet", None, None)
+
+
+def test_the_owner_s_currency_is_beside_dollars() -> None:
+    more = "exchange_rates: [{currency: BRL, per_usd: 5.50, as_of: 2026-11-30, source: bank}]\n"
+
+    found = shown(ask(scenario("b200", 8, "usd_per_gpu_hour: 7.49", FLATKEY, more=more)))
+
+    assert found["brl"]["monthly"] == pytest.approx(240_578.80, abs=1e-9)
+    assert found["brl"]["hosted_per_million"] == pytest.approx(19.80, abs=1e-12)
+
+
+def test_amounts_in_another_currency_change_no_volume() -> None:
+    rate = "exchange_rates: [{currency: BRL, per_usd: 5.50, as_of: 2026-11-30, source: bank}]\n"
+    reais = "{currency: BRL, per_million: {input: 9.90, cached: 0.99, output: 49.50}}"
+
+    in_dollars = ask(scenario("b200", 16, "usd_per_gpu_hour: 7.49", FLATKEY))
+    in_reais = ask(scenario("b200", 16, "rent: {per_gpu_hour: 41.195, currency: BRL}", reais, more=rate))
+
+    assert in_reais.result.tokens_per_month == in_dollars.result.tokens_per_month
+
+
+def test_what_is_bought_is_paid_back() -> None:
+    text = scenario(
+        "h100",
+        64,
+        "capex: {amount: 2400000, currency: USD, life_months: 36, residual: 20%}",
+        MOONSHOT,
+        "{mix: {input: 3, output: 1}, cached_share: 0, peak_to_mean: 1, tokens_per_month: 20000000000}",
+        more="discount_per_year: 12%\n",
+    )
+
+    found = ask(text)
+
+    assert float(found.result.monthly_usd) == pytest.approx(53_333.33, abs=0.005)
+    assert found.payback is not None
+    assert found.payback.usd == 2_400_000
+    assert (found.payback.months, found.payback.discounted_months) == (20, 23)
+    assert found.payback.npv_usd == pytest.approx(1_586_625.01, abs=0.01)
+
+
+def test_energy_is_power_times_pue_times_the_month() -> None:
+    site = "site: {kw: 44.8, pue: 1.4, tariff_per_kwh: 0.12, currency: USD}\n"
+
+    found = ask(scenario("h100", 64, "rent: {per_month: 1, currency: USD}", MOONSHOT, more=site))
+
+    energy = found.figure("costs.energy")
+    assert energy is not None
+    assert isinstance(energy.value, Fraction)
+    assert float(energy.value) == pytest.approx(5_494.27, abs=0.005)
+
+
+def test_without_a_volume_nothing_is_said_of_today() -> None:
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT))
+
+    assert found.verdict == "unknown"
+    assert (found.times_today, found.own_usd, found.hosted_usd, found.hybrid, found.implied_premium) == (None,) * 5
+    assert found.band is not None
+    assert found.band.probability is None
+    assert "no_volume" in {note.code for note in found.notes}
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_every_input_can_be_changed_for_one_look(name: Override) -> None:
+    text = scenario(
+        "b300",
+        8,
+        "usd_per_gpu_hour: 7.34",
+        MOONSHOT,
+        "{mix: {input: 3, output: 1}, cached_share: 0.2, peak_to_mean: 2, tokens_per_day: 100000000, "
+        "growth_per_month: 3%, forced_share: 10%}",
+        DSPARK,
+        "staff: {hours_per_month: 10, rate: 90, currency: USD}\n",
+    )
+    value = {"replicas": "3", "tokens_per_day": "5000000", "peak_to_mean": "4"}.get(name, "0.5")
+
+    before, after = ask(text), ask(text, {name: value})
+
+    assert after.scenario != before.scenario
+    figure = after.figure(OF_OVERRIDE[name])
+    assert figure is not None
+    assert figure.origin == "overridden"
+    assert {f.name for f in after.figures if f.origin == "overridden"} == {OF_OVERRIDE[name]}
+    assert not [f for f in before.figures if f.origin == "overridden"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("peak_to_mena", "2", "did you mean 'peak_to_mean'?"),
+        ("peak_to_mean", "0.5", "peak_to_mean should be from 1 to 1,000"),
+        ("peak_to_mean", "two", "should be a number such as 0.08"),
+        ("replicas", "1.5", "replicas should be a whole number"),
+        ("cached_share", "120%", "cached_share should be from 0 to 1"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(name: str, text: str, problem: str) -> None:
+    with pytest.raises(BadRequest, match=re.escape(problem)) as caught:
+        overrides_of({name: text})
+
+    assert caught.value.param == name
+
+
+def test_a_change_of_nothing_is_none() -> None:
+    assert overrides_of({"peak_to_mean": " ", "cached_share": "8%"}) == {"cached_share": Fraction(2, 25)}
+
+
+def test_the_overrides_are_the_closed_set() -> None:
+    assert tuple(OVERRIDES) == get_args(Override)
+    assert set(OF_OVERRIDE) == set(OVERRIDES)
+
+
+OBSERVED = Observed(
+    start=datetime(2026, 11, 1, tzinfo=UTC),
+    end=datetime(2026, 12, 1, tzinfo=UTC),
+    zone=UTC,
+    tokens=30 * 50_000_000,
+    requests=90_000,
+    mix=Mix.of(Fraction(9), Fraction(1), Fraction(3, 5)),
+    peak_to_mean=Fraction(3),
+    shape=(Fraction(1, 2), Fraction(3, 2)),
+    growth=None,
+    growth_weeks=4,
+    no_growth="gaps",
+    forced_share=Fraction(1, 10),
+    unlabelled_share=Fraction(0),
+    estimated_share=Fraction(0),
+)
+
+
+def test_the_ledger_fills_what_is_not_stated() -> None:
+    found = ask(
+        scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, "{peak_to_mean: 2, from_ledger: 30d}"), traffic=OBSERVED
+    )
+
+    traffic = found.scenario.traffic
+    assert traffic.tokens_per_month == 50_000_000 * DAYS_A_MONTH
+    assert (traffic.mix, traffic.forced_share) == (OBSERVED.mix, Fraction(1, 10))
+    assert traffic.peak_to_mean == 2
+    assert traffic.shape == ()
+    volume = found.figure("traffic.tokens_per_month")
+    assert volume is not None
+    assert (volume.origin, volume.as_of) == ("ledger", date(2026, 11, 30))
+    assert "no_growth_gaps" in {note.code for note in found.notes}
+
+
+def test_where_it_is_asked_for_the_ledger_goes_before_what_is_stated() -> None:
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT), traffic=OBSERVED, ledger_leads=True)
+
+    assert found.scenario.traffic.mix == OBSERVED.mix
+    assert found.scenario.traffic.peak_to_mean == 3
+    assert found.scenario.traffic.shape == OBSERVED.shape
+
+
+def test_an_empty_ledger_is_no_volume_of_zero() -> None:
+    empty = Observed(start=OBSERVED.start, end=OBSERVED.end, zone=UTC)
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, "ledger"), traffic=empty)
+
+    assert found.scenario.traffic.tokens_per_month is None
+    assert {"ledger_nothing", "no_volume", "default_mix", "default_peak"} <= {note.code for note in found.notes}
+
+
+def test_the_verdict_is_what_the_intervals_say() -> None:
+    text = scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, BUSY, DSPARK)
+
+    for millions in (50, 240, 310, 320, 470, 600, 700, 1500):
+        found = ask(text, {"tokens_per_day": f"{millions}000000"})
+        volume = found.scenario.traffic.tokens_per_month
+        assert volume is not None
+        assert (found.verdict == "yes") is is_cheaper(found.scenario, volume)
+        assert (found.verdict == "yes") is any(volume in interval for interval in found.result.intervals)
+
+
+def test_between_two_intervals_the_next_one_is_ahead() -> None:
+    traffic = f"{BUSY[:-1]}, tokens_per_day: 350000000, growth_per_month: 5%}}"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, traffic, DSPARK))
+
+    assert found.verdict == "not_yet"
+    assert float(found.times_today or 0) == pytest.approx(469.76 / 350, abs=1e-5)
+    assert found.months_until is not None
+    assert 6 < found.months_until <= 7
+
+
+def test_every_figure_has_a_source_and_numbers_are_numbers() -> None:
+    found = shown(ask(scenario("b300", 8, "rent_from: flatkey", MOONSHOT, capacity=DSPARK)))
+
+    assert all(figure["source"] for figure in found["figures"])
+    assert all(figure["as_of"] for figure in found["figures"] if figure["origin"] == "bundled")
+    rent = next(figure for figure in found["figures"] if figure["name"] == "hardware.usd_per_gpu_hour")
+    assert (rent["value"], rent["as_of"], rent["age_days"]) == (7.34, "2026-10-24", 38)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_each_verdict_and_reason_has_words_in_both_languages() -> None:
+    assert set(get_args(Verdict)) <= set(words.VERDICTS)
+    assert {"cheaper", "arithmetic", "never", "slo"} <= set(words.REASONS)
+    assert set(get_args(Reason)) - set(words.REASONS) == {"arithmetic_cannot_hold", "does_not_hold"}
+    for pairs in (words.VERDICTS, words.REASONS, words.NOTES):
+        for english, portuguese in pairs.values():
+            assert set(re.findall(r"{(\w+)}", english)) == set(re.findall(r"{(\w+)}", portuguese))
+
+
+def test_every_figure_has_a_name_in_words() -> None:
+    text = scenario("b300", 8, "rent_from: flatkey, spares: 1", MOONSHOT, "ledger", DSPARK)
+
+    found = ask(text, traffic=OBSERVED)
+
+    for figure in found.figures:
+        for language in ("en", "pt"):
+            assert words.figure(figure.name, "pt" if language == "pt" else "en") != figure.name
+
+
+def test_notes_are_sentences() -> None:
+    note = Note("not_extrapolated", {"concurrency": 64, "profile": "p"})
+
+    assert "more than 64 requests at once, beyond what profile p measured" in words.note(note)
+    assert words.note(replace(note, code="derived_profile"), "pt").startswith("As taxas do perfil p")
+
+
+def test_how_sure_it_is_follows_the_stated_ranges() -> None:
+    ranges = (
+        "ranges:\n  usd_per_gpu_hour: [3.48, 7.34, 14.04]\n  price_factor: [0.6, 1, 1]\n"
+        "  output_share: [10%, 25%, 50%]\n  cached_share: [0, 50%, 95%]\n  staff_usd_per_month: [0, 7500, 20000]\n"
+    )
+
+    found = shown(ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, more=ranges)))["band"]
+
+    assert found["p5_million_tokens_per_day"] == pytest.approx(227.79, rel=0.02)
+    assert found["p50_million_tokens_per_day"] == pytest.approx(400.59, rel=0.02)
+    assert found["p95_million_tokens_per_day"] == pytest.approx(700.51, rel=0.02)
+    assert found["draws"] == 20_000
