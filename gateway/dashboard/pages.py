@@ -11,7 +11,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from gateway.dashboard import asking, assets
 from gateway.dashboard.costs.pages import router as costs
+from gateway.dashboard.fit.pages import router as fit
 from gateway.dashboard.language import texts_for
+from gateway.dashboard.owning.pages import router as owning
 from gateway.dashboard.render import html
 from gateway.dashboard.route import PageRoute
 from gateway.dashboard.session import (
@@ -59,6 +61,8 @@ def add_to(app: FastAPI, runtime: Runtime) -> None:
     app.state.dashboard = Door(Sessions.of(runtime.settings), Throttle())
     app.include_router(router)
     app.include_router(costs)
+    app.include_router(owning)
+    app.include_router(fit)
 
 
 @router.get("")

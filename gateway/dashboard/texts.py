@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from gateway.dashboard.cost_words import WORDS as COSTS
+from gateway.dashboard.fit_words import WORDS as FIT
+from gateway.dashboard.owning_words import WORDS as OWNING
 
 Language = Literal["en", "pt"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -196,4 +198,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "refused": ("That did not work", "Não funcionou"),
     "refused.do": ("The reason is below.", "O motivo está abaixo."),
     **COSTS,
+    **OWNING,
+    **FIT,
 }

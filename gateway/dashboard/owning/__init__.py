@@ -1,0 +1,1 @@
+"""The page "Is owning cheaper?"."""

@@ -1,0 +1,106 @@
+"""The routes of the page "Is owning cheaper?"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from gateway.dashboard.costs import sheets
+from gateway.dashboard.costs.coin import DOLLARS, Coin
+from gateway.dashboard.costs.written import Written
+from gateway.dashboard.language import texts_for
+from gateway.dashboard.owning import asking, shown, tables, view
+from gateway.dashboard.owning.written import Hand
+from gateway.dashboard.render import html
+from gateway.dashboard.route import PageRoute
+from gateway.dashboard.session import CurrentDoor, CurrentRuntime, ReadsFigures
+from gateway.dashboard.texts import Texts
+from gateway.economics import calendar
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from gateway.dashboard.owning.view import View
+    from gateway.owning.answers import Answer
+    from gateway.runtime import Runtime
+
+router = APIRouter(prefix=view.PATH, route_class=PageRoute, include_in_schema=False)
+CurrentTexts = Annotated[Texts, Depends(texts_for)]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One reader's look at the question: what they asked for, and how the answer is written for them."""
+
+    runtime: Runtime
+    today: date
+    view: View
+    t: Texts
+    frame: dict[str, Any]
+
+    def hand(self, answer: Answer | None = None) -> Hand:
+        """What the page is written by: in the owner's currency, at the rate that the answer reckons with."""
+        pack = self.runtime.packs.current.pack
+        code = pack.budgets.currency
+        rate = answer.exchange.get(code) if answer else None
+        owner = Coin(code, *rate) if rate else DOLLARS
+        return Hand(Written(self.t, pack, owner, self.view.dollars))
+
+    def html(self, template: str, hand: Hand, values: dict[str, Any]) -> HTMLResponse:
+        """A page."""
+        return html(template, self.t, {**hand.values(), "view": self.view, **self.frame, **values})
+
+
+async def _reading(
+    request: Request, runtime: CurrentRuntime, door: CurrentDoor, session: ReadsFigures, t: CurrentTexts
+) -> Reading:
+    pack = runtime.packs.current.pack
+    kept = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
+    frame = {
+        "token": door.sessions.token(session),
+        "reader": bool(session.reader),
+        "kept_query": f"{urlencode(kept)}&" if kept else "",
+    }
+    today = calendar.day_of(runtime.now(), pack.budgets.zone)
+    return Reading(runtime, today, view.read(request.query_params), t, frame)
+
+
+CurrentReading = Annotated[Reading, Depends(_reading)]
+
+
+@router.get("")
+async def show(request: Request, reading: CurrentReading) -> Response:
+    """The page; what its form sent is led on to the address that says the same plainly."""
+    if not view.is_plain(request.query_params):
+        return RedirectResponse(reading.view.href(), 303)
+    own = asking.names(reading.runtime)
+    if not own and not reading.view.is_example:
+        return reading.html("owning/empty.html", reading.hand(), {"snippet": asking.SNIPPET})
+    answer = await asking.answer(reading.runtime, reading.view, reading.today)
+    hand = reading.hand(answer)
+    values = shown.page(answer, reading.view, reading.today, hand)
+    names = asking.names(reading.runtime, reading.view.is_example)
+    choices = {"names": names, "has_own": bool(own), "windows": view.WINDOWS}
+    return reading.html("owning/page.html", hand, {**values, **choices})
+
+
+@router.get("/volumes.csv")
+async def volumes_sheet(reading: CurrentReading) -> Response:
+    """The picture's figures as CSV."""
+    answer = await asking.answer(reading.runtime, reading.view, reading.today)
+    hand = reading.hand(answer)
+    header, rows = tables.volumes(answer, hand)
+    return sheets.response(hand.w, f"owning-{answer.name}", header, sheets.streamed(rows))
+
+
+@router.get("/figures.csv")
+async def figures_sheet(reading: CurrentReading) -> Response:
+    """Every figure with its source as CSV."""
+    answer = await asking.answer(reading.runtime, reading.view, reading.today)
+    hand = reading.hand(answer)
+    header, rows = tables.figures(answer, reading.today, hand)
+    return sheets.response(hand.w, f"owning-{answer.name}-figures", header, sheets.streamed(rows))
