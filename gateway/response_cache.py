@@ -32,6 +32,8 @@ LARGEST = 1 << 20
 """Bytes of an answer beyond which it is not kept."""
 _STORE_SECONDS = 0.25
 """A store that is slow must not be worse than none."""
+_FULL = 0.75
+"""The part of the store's memory beyond which nothing more is kept until what is kept runs out."""
 _PREFIX = b"soleira:answer:"
 _FORM = b"1"
 """What kept answers look like; those of another form are none."""
@@ -83,6 +85,7 @@ class ResponseCache:
         self._naming = hmac.digest(secret, b"response cache: names", "sha256")
         self._sealing = hmac.digest(secret, b"response cache: answers", "sha256")
         self._away = False
+        self._had_room = True
         self.is_here = is_on_this_machine(store)
         """False: the store is somebody else's machine, and nothing is kept there."""
 
@@ -104,16 +107,28 @@ class ResponseCache:
         return self._opened(key, sealed) if isinstance(sealed, bytes) else None
 
     async def put(self, key: bytes, kept: Kept, seconds: int) -> None:
-        """Keep a complete answer for so many seconds; one that is too large is not kept."""
+        """Keep a complete answer for so many seconds; none that is too large, and none in a store that fills up."""
         if not self.is_here or len(kept.body) > LARGEST:
             return
         try:
             async with asyncio.timeout(_STORE_SECONDS):
+                if not await self._has_room():
+                    return
                 await self._store.set(key, self._sealed(key, kept, seconds), ex=seconds)
         except (RedisError, OSError) as failure:
             self._say_away(failure)
             return
         self._away = False
+
+    async def _has_room(self) -> bool:
+        """False where the store is near its limit: it would drop counts of limits and rests to keep an answer."""
+        memory = await self._store.info("memory")
+        most, used = int(memory.get("maxmemory", 0)), int(memory.get("used_memory", 0))
+        has_room = not most or used < most * _FULL
+        if self._had_room and not has_room:
+            log.warning("response_cache_full", used_bytes=used, most_bytes=most)
+        self._had_room = has_room
+        return has_room
 
     def _sealed(self, key: bytes, kept: Kept, seconds: int) -> bytes:
         plain = msgspec.msgpack.encode(_Dated(kept, self._clock().timestamp() + seconds))

@@ -235,6 +235,26 @@ async def test_an_answer_that_is_too_large_is_not_kept(tmp_path: Path) -> None:
         assert await store.keys() == [b"two"]
 
 
+async def test_kept_answers_leave_room_for_what_limits_count(tmp_path: Path) -> None:
+    async with a_cache(tmp_path) as (cache, store, _):
+        used = int((await store.info("memory"))["used_memory"])
+        await store.config_set("maxmemory", used + 8 * LARGEST)
+        await store.set(b"a count", b"1", ex=3600)
+
+        for number in range(20):
+            await cache.put(b"%d" % number, replace(KEPT, body=b"x" * LARGEST), 60)
+        kept = [number for number in range(20) if await cache.get(b"%d" % number)]
+
+        assert 0 < len(kept) < 20
+        assert kept == list(range(len(kept)))
+        assert await store.get(b"a count") == b"1"
+        assert (await store.info("stats"))["evicted_keys"] == 0
+
+        await store.delete(b"0", b"1", b"2")
+        await cache.put(b"after", KEPT, 60)
+        assert await cache.get(b"after")
+
+
 async def test_without_a_store_every_request_is_a_new_one(tmp_path: Path) -> None:
     async with Redis.from_url(f"unix://{tmp_path}/nowhere.sock") as store:
         cache = ResponseCache(store, SECRET, Clock())
