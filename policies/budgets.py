@@ -23,6 +23,8 @@ Rates = Mapping[str, tuple[tuple[date, Decimal], ...]]
 """By currency: units of it for a dollar, each from its day on, oldest first."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+MEASURING = "measure"
+"""The tag of what `soleira measure` asks, which nobody else may use: it is left out of the house's own traffic."""
 WARN_AT = (80, 100)
 """The percentages of a budget that are told where it names none."""
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, mod
 from policies.alerts import AlertEntry
 from policies.budgets import (
     KINDS,
+    MEASURING,
     WARN_AT,
     Budget,
     Budgets,
@@ -203,6 +204,9 @@ def budget_problems(source: Source, file: BudgetsFile, rates: Collection[str]) -
     `rates` names the currencies that prices.yaml gives a rate for.
     """
     names = [entry.name for entry in file.budgets]
+    if MEASURING in file.tags:
+        message = f"{MEASURING!r} is Soleira's own, for what `soleira measure` asks: take another word"
+        yield source.problem(("tags", file.tags.index(MEASURING)), message)
     if file.currency != "USD" and file.currency not in rates:
         yield source.problem(("currency",), _without_rate(file.currency))
     for index, entry in enumerate(file.budgets):

@@ -45,7 +45,7 @@ class Asked(BaseModel):
     concurrency: tuple[Count, ...] = ()
     output_tokens: Count | None = None
     requests: Count = measure.REQUESTS
-    seconds: Annotated[float, Field(gt=0)] = measure.SECONDS
+    seconds: Annotated[float, Field(gt=0, le=measure.MOST_SECONDS)] = measure.SECONDS
     gpu: Annotated[str, Field(min_length=1, max_length=120)] = UNKNOWN
     gpus: Count = 1
     quant: Annotated[str, Field(max_length=120)] = ""

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import asynccontextmanager, contextmanager, redirect_stdout
+from contextlib import asynccontextmanager, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
@@ -34,6 +34,7 @@ from gateway.upstream.clients.http import HttpClient
 from gateway.upstream.dispatch import Upstreams
 from gateway.upstream.guard import Guard
 from gateway.upstream.probes.look import look
+from gateway.upstream.waking import Waking
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
@@ -63,7 +64,9 @@ def measure(
     concurrency: Annotated[str, typer.Option(help="Requests at once: 1,2,4. [default: 1,2,4,8,16,32]")] = "",
     output_tokens: Annotated[int | None, typer.Option(min=2, help="Tokens of an answer. [default: 128]")] = None,
     requests: Annotated[int, typer.Option(min=1, help="The most requests that are made.")] = measuring.REQUESTS,
-    seconds: Annotated[float, typer.Option(min=1, help="The most seconds that it takes.")] = measuring.SECONDS,
+    seconds: Annotated[
+        float, typer.Option(min=1, max=measuring.MOST_SECONDS, help="The most seconds that it takes.")
+    ] = measuring.SECONDS,
     gpu: Annotated[str, typer.Option(help="What it runs on, as 'soleira fit' names it: b300.")] = UNKNOWN,
     count: Annotated[int, typer.Option(min=1, help="How many of those one replica has.")] = 1,
     quant: Annotated[str, typer.Option(help="The form of the model: native. [default: the pack's `weights`]")] = "",
@@ -96,13 +99,13 @@ def measure(
             return options.print_json(plan) if as_json else _show_plan(plan)
         if not (yes or as_json):
             _show_plan(plan)
-            typer.confirm("Measure now? Whoever uses it meanwhile finds it slower.", default=True, abort=True)
+            typer.confirm("Measure now? Whoever uses it meanwhile finds it slower.", default=False, abort=True)
         done = _followed(place, plan)
     if as_json:
         options.print_json(done)
     else:
         _show(done)
-    if done["profile"] is None:
+    if done["path"] is None:
         raise typer.Exit(1)
 
 
@@ -201,9 +204,9 @@ class _Alone:
 
     @asynccontextmanager
     async def _bench(self, guard: Guard) -> AsyncGenerator[Bench, None]:
-        client = HttpClient(guard)
-        async with open_writer(self._settings.ledger_url, this_process(new_id("boot"), now())) as writer:
-            yield Bench(Upstreams(guard, client, client), writer, now, new_id)
+        client, owner = HttpClient(guard), this_process(new_id("boot"), now())
+        async with Waking(guard) as waking, open_writer(self._settings.ledger_url, owner) as writer:
+            yield Bench(Upstreams(guard, client, client, waking=waking), writer, now, new_id)
 
 
 def _set(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
@@ -246,7 +249,10 @@ def _followed(place: _Place, plan: Event) -> Event:
     if last.get("event") == "failed":
         raise GatewayError(str(last["error"]["message"]))
     if last.get("event") != "done":
-        raise GatewayError("the house ended before the measurement did: what was measured is in DATA/capacity")
+        raise GatewayError(
+            "the house ended before the measurement did. If it was stopped in good order, what was measured is in "
+            "DATA/capacity; if it was killed, nothing is"
+        )
     return last
 
 
@@ -260,7 +266,8 @@ def _interrupted_by(place: _Place) -> Iterator[None]:
     def stop(*_: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         typer.echo("\nStopping; what was measured is kept. Once more leaves at once.", err=True)
-        place.stop()
+        with suppress(OSError, GatewayError):  # a house that is gone has stopped
+            place.stop()
 
     before = signal.signal(signal.SIGINT, stop)
     try:
@@ -270,11 +277,13 @@ def _interrupted_by(place: _Place) -> Iterator[None]:
 
 
 def _numbers(text: str, option: str) -> tuple[int, ...]:
-    """Read `512,2048`."""
-    try:
-        return tuple(int(word) for word in options.words(text))
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} are no whole numbers with commas: 512,2048", param_hint=option) from None
+    """Read `512,2048`; nothing for what was not given."""
+    numbers = tuple(int(word) if word.isdecimal() else 0 for word in options.words(text))
+    if min(numbers, default=0 if text else 1) < 1:
+        raise typer.BadParameter(
+            f"{text!r} are no whole numbers from 1 with commas between them: 512,2048", param_hint=option
+        )
+    return numbers
 
 
 def _step(event: Event) -> str:
@@ -293,7 +302,7 @@ def _show_plan(plan: Event) -> None:
     if more:
         typer.echo(f"  then {more} at once, with prompts of {plan['contexts'][0]} tokens")
     typer.echo(f"  then a prompt of {plan['contexts'][-1]} tokens again, to see its cache")
-    for told in plan["left_out"]:
+    for told in (*plan["left_out"], *plan["notes"]):
         typer.echo(f"  {told}")
     typer.echo(
         f"That is about {plan['most_tokens']:,} tokens of random words, {books.usd(plan['most_nano_usd'])} at its "
@@ -308,7 +317,7 @@ def _show(done: Event) -> None:
         return
     points = profile["points"]
     read, best = points[0]["prefill_tps"], max(point["decode_tps"] or 0 for point in points)
-    typer.echo(f"{profile['deployment']}: reads {_rate(read)}, writes up to {_rate(best or None)}")
+    typer.echo(f"{profile['deployment']}: reads {_rate(read)}, writes {_rate(best or None, 'up to')}")
     for heading, rows in (("prompt", profile["contexts"]), ("at once", points)):
         typer.echo(f"  {heading:>8}  first token  per token    read  written (tokens/s)")
         for row in rows:
@@ -325,11 +334,26 @@ def _show(done: Event) -> None:
         typer.echo(f"  It ended early: {done['stopped']}.")
     if profile["gpu"] == UNKNOWN:
         typer.echo("  What it ran on is not stated: --gpu b300 --count 8, or edit the file.")
-    typer.echo(f"Kept in {done['path']}; in a scenario: capacity: {{profile: {profile['deployment']}}}")
+    _show_place(done)
 
 
-def _rate(value: float | None) -> str:
-    return "at an unknown rate" if value is None else f"{_digits(value)} tokens/s"
+def _show_place(done: Event) -> None:
+    """Where it lies, and by which name a scenario takes it."""
+    if done["path"] is None:
+        typer.echo(f"NOT kept: {done['not_kept']}.", err=True)
+        return
+    if not any(point["prefill_tps"] and point["decode_tps"] for point in done["profile"]["points"]):
+        typer.echo(f"Kept in {done['path']}. No scenario can plan with it: that takes both rates.")
+        return
+    name = done["profile"]["deployment"] if done["leads"] else done["name"]
+    typer.echo(f"Kept in {done['path']}; in a scenario: capacity: {{profile: {name}}}")
+    if not done["leads"]:
+        typer.echo(f"  {done['profile']['deployment']!r} alone is an earlier one, which went to its end.")
+
+
+def _rate(value: float | None, most: str = "") -> str:
+    """`up to 69.19 tokens/s`."""
+    return "at an unknown rate" if value is None else f"{most} {_digits(value)} tokens/s".lstrip()
 
 
 def _ms(value: float | None, width: int = 11) -> str:

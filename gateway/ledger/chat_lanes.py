@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from gateway.db.tables import MEASURES
 from gateway.economics.scenario import Mix
+from policies.budgets import MEASURING
 from policies.pack import QUOTES
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ FOLDED: Mapping[str, Lane] = {
 """Each lane of the ledger that a chat fills, and where it belongs."""
 OTHERS = ("embedding", "rerank")
 """Lanes of tokens that are no chat's; `searches` are no tokens."""
-MEASURING = "measure"
-"""The tag of what `soleira measure` asks."""
 NOBODY_S = {"model": QUOTES, "tag": MEASURING}
 """What is no work for a model that somebody wants: quotes of passages, and measuring."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, fields
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import count, pairwise
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from gateway.economics.profiles import Point, Profile, Quality
+from gateway.errors import BadRequest, Unavailable
 from gateway.owning import published
 from policies.faults import problems_of
 from policies.fields import Amount, Name, Strict
 from policies.problems import PackError, Problem
-from policies.source import read_source
+from policies.source import MAX_BYTES, read_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +32,12 @@ FOLDER = "capacity"
 UNKNOWN = "unknown"
 """Stands for a form or a device that nobody named."""
 
+_ELSEWHERE = timedelta(days=1)
+"""Where somebody wrote a file by hand, it may be tomorrow already."""
+_ROOM = 64 * 1024
+"""More bytes than a profile has."""
+_LINE, _STOPPED, _NOTE = 120, 500, 2000
+"""Characters of texts."""
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9._-]")
 _PLAIN = re.compile(r"(?!null\Z)[A-Za-z0-9][A-Za-z0-9._/-]*\Z", re.IGNORECASE)
 _NUMBERED = re.compile(r"-(\d+)\Z")
@@ -48,16 +56,25 @@ class Measured(Profile):
     stopped: str = ""
     """Why it ends where it does."""
 
+    @property
+    def tells(self) -> bool:
+        """True if a scenario can plan with it: at one point at least both rates are known."""
+        return any(point.prefill_tps is not None and point.decode_tps is not None for point in self.points)
 
-def profiles(data: Path | None) -> dict[str, Profile]:
-    """Every profile by its name; the newest measured one of a deployment stands under the deployment's name as well.
 
-    PackError with file, line and key where a file of DATA/capacity is none.
+def profiles(data: Path | None, today: date | None = None) -> dict[str, Profile]:
+    """Every profile by its name; of a deployment's measured ones, one stands under the deployment's name as well.
+
+    That is the newest which went to its end; without any, the newest that tells both rates: what somebody stopped after
+    a moment does not take the place of a whole curve.
+
+    PackError with file, line and key where a file of DATA/capacity is none, or is of a day that is yet to come.
     """
-    own = _own(data / FOLDER) if data is not None else {}
-    measured = sorted((each for each in own.values() if each.quality == "measured"), key=_age)
-    newest = {each.deployment: each for each in measured if each.deployment}
-    return {**published.profiles(), **newest, **own}
+    latest = (today or datetime.now(UTC).date()) + _ELSEWHERE
+    own = _own(data / FOLDER, latest) if data is not None else {}
+    measured = sorted((each for each in own.values() if each.quality == "measured"), key=_rank)
+    leading = {each.deployment: each for each in measured if each.deployment}
+    return {**published.profiles(), **leading, **own}
 
 
 def cached_tps(profile: Profile) -> Fraction | None:
@@ -65,11 +82,43 @@ def cached_tps(profile: Profile) -> Fraction | None:
     return profile.cached_tps if isinstance(profile, Measured) else None
 
 
+def make_room(data: Path) -> None:
+    """Unavailable where no profile could be kept."""
+    folder = data / FOLDER
+    trial = folder / f".{os.getpid()}.unfinished"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        trial.write_bytes(b"\0" * _ROOM)
+    except OSError as error:
+        raise Unavailable(
+            f"{folder} cannot be written ({error.strerror}): nothing was measured, for it would be lost"
+        ) from None
+    finally:
+        with suppress(OSError):
+            trial.unlink(missing_ok=True)
+
+
+def check_names(*, quant: str, gpu: str, gpus: int) -> None:
+    """BadRequest for what no file of a profile may hold."""
+    try:
+        _Names(quant=quant, gpu=gpu, gpus=gpus)
+    except ValidationError as error:
+        [first, *_] = error.errors(include_url=False)
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise BadRequest(f"{first['loc'][0]}: {message[:1].lower()}{message[1:]}", param=str(first["loc"][0])) from None
+
+
+def line(text: str) -> str:
+    """What an engine says of itself, as a file of a profile may hold it."""
+    return "".join(character if character.isprintable() else " " for character in text)[:_LINE]
+
+
 def write(data: Path, profile: Measured, link: Callable[[Path, Path], None] = os.link) -> Path:
     """Keep a profile in a file of its own: whole or not at all, and never in the place of another."""
     folder = data / FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     content = written(profile).encode()
+    _parsed(f"{FOLDER}/{profile.name}", content)  # one that cannot be read would keep all others from being read
     for path in _places(folder, profile):
         unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
         try:
@@ -99,8 +148,8 @@ def written(profile: Measured) -> str:
         "source": profile.source,
         "quality": profile.quality,
         "cached_tps": None if profile.cached_tps is None else _number(profile.cached_tps),
-        "stopped": profile.stopped,
-        "note": profile.note,
+        "stopped": profile.stopped[:_STOPPED],
+        "note": profile.note[:_NOTE],
     }
     lines = ["# What an engine carries, as it was measured. Rates are tokens a second of the whole replica."]
     lines += [f"{name}: {_text(value)}" for name, value in facts.items() if value]
@@ -133,21 +182,26 @@ class PointEntry(Strict):
         return Point(self.concurrency, self.prompt_tokens, self.output_tokens, **exact)
 
 
-class ProfileFile(Strict):
+class _Names(Strict):
+    """On what it was measured."""
+
+    quant: Name = UNKNOWN
+    gpu: Name = UNKNOWN
+    gpus: Annotated[int, Field(ge=1, le=100_000)] = 1
+
+
+class ProfileFile(_Names):
     """A file of DATA/capacity."""
 
     deployment: Name | None = None
     model: Name
-    quant: Name = UNKNOWN
-    gpu: Name = UNKNOWN
-    gpus: Annotated[int, Field(ge=1, le=100_000)] = 1
     engine: Name = UNKNOWN
     as_of: date
     source: Annotated[str, Field(min_length=1, max_length=500)]
     quality: Quality = "measured"
     cached_tps: Annotated[Amount, AfterValidator(lambda value: _positive(value))] | None = None
-    stopped: Annotated[str, Field(max_length=500)] = ""
-    note: Annotated[str, Field(max_length=2000)] = ""
+    stopped: Annotated[str, Field(max_length=_STOPPED)] = ""
+    note: Annotated[str, Field(max_length=_NOTE)] = ""
     points: tuple[PointEntry, ...]
     contexts: tuple[PointEntry, ...] = ()
 
@@ -183,13 +237,13 @@ class ProfileFile(Strict):
 _AMOUNTS = ("ttft_ms", "tpot_ms", "prefill_tps", "decode_tps")
 
 
-def _own(folder: Path) -> dict[str, Measured]:
+def _own(folder: Path, latest: date) -> dict[str, Measured]:
     """The profiles of a folder by the names of their files; all problems at once."""
     found: dict[str, Measured] = {}
     problems: list[Problem] = []
     for path in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
         try:
-            found[path.stem] = _read(path)
+            found[path.stem] = _read(path, latest)
         except PackError as error:
             problems += error.problems
     if problems:
@@ -197,16 +251,39 @@ def _own(folder: Path) -> dict[str, Measured]:
     return found
 
 
-def _read(path: Path) -> Measured:
+def _read(path: Path, latest: date) -> Measured:
     shown = f"{FOLDER}/{path.name}"
     try:
-        source = read_source(shown, path.read_bytes())
+        content = _content(path)
     except OSError as error:
         raise PackError([Problem(shown, None, "", f"cannot be read: {error.strerror}")]) from None
+    entry = _parsed(shown, content)
+    if entry.as_of > latest:
+        raise PackError([read_source(shown, content).problem(("as_of",), "is a day that is yet to come")])
+    return entry.profile(path.stem)
+
+
+def _content(path: Path) -> bytes:
+    """No more than what tells that it is too much; a pipe, of which nobody may ever write the end, is not opened."""
+    if path.exists() and not path.is_file():
+        raise OSError(0, "is no file")
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _parsed(shown: str, content: bytes) -> ProfileFile:
+    source = read_source(shown, content)
+    if source.tree is None:
+        raise PackError([Problem(shown, None, "", "is empty: write a profile, or remove it")])
     try:
-        return ProfileFile.model_validate(source.tree if source.tree is not None else {}).profile(path.stem)
+        return ProfileFile.model_validate(source.tree)
     except ValidationError as error:
         raise PackError(problems_of(source, ProfileFile, error)) from None
+
+
+def _rank(profile: Measured) -> tuple[bool, bool, date, int]:
+    """The higher one leads."""
+    return (profile.tells, not profile.stopped, *_age(profile))
 
 
 def _age(profile: Measured) -> tuple[date, int]:

@@ -30,6 +30,11 @@ class Queues:
         line = self._lines.get(name)
         return (0, 0) if line is None else (line.running, len(line.waiting))
 
+    def let_in(self, name: str) -> int:
+        """How many requests it has let in, since this house began."""
+        line = self._lines.get(name)
+        return 0 if line is None else line.let_in
+
     def was_busy(self, name: str) -> bool:
         """True if it has requests, or had some since this was last asked."""
         line = self._lines.get(name)
@@ -56,6 +61,7 @@ class _Line:
 
     def __init__(self) -> None:
         self.running = 0
+        self.let_in = 0
         self.stirred = False
         """True if a request came since somebody asked."""
         self.waiting: deque[asyncio.Future[None]] = deque()
@@ -67,7 +73,7 @@ class _Line:
         self._slots = slots  # a probe may have read another number since
         self._admit()
         if self._is_free():
-            self.running += 1
+            self._let_in()
             return
         if len(self.waiting) >= deployment.queue.waiting:
             raise self._busy(deployment, "and its queue is full")
@@ -103,8 +109,12 @@ class _Line:
         while self.waiting and self._has_slot():
             turn = self.waiting.popleft()
             if not turn.done():
-                self.running += 1
+                self._let_in()
                 turn.set_result(None)
+
+    def _let_in(self) -> None:
+        self.running += 1
+        self.let_in += 1
 
     def _is_free(self) -> bool:
         return not self.waiting and self._has_slot()

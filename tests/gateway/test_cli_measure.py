@@ -150,10 +150,18 @@ def test_the_demonstration_model_needs_a_running_house(tmp_path: Path) -> None:
 
 
 def test_numbers_that_are_none_are_a_usage_error(tmp_path: Path) -> None:
-    result = soleira(data_of(tmp_path), "ours", "--contexts", "512,lots")
+    for numbers in ("512,lots", "0", "-5", "1.5", ","):
+        result = soleira(data_of(tmp_path / numbers), "ours", "--contexts", numbers)
+        assert result.exit_code == 2
+        assert "are no whole numbers from 1 with commas between them" in result.output
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "0", "1e9"])
+def test_a_time_that_is_none_is_a_usage_error(tmp_path: Path, seconds: str) -> None:
+    result = soleira(data_of(tmp_path), "ours", "--seconds", seconds, "--dry-run")
 
     assert result.exit_code == 2
-    assert "are no whole numbers with commas" in result.output
+    assert "--seconds" in result.output
 
 
 def test_an_engine_that_is_away_is_an_error_that_says_so(tmp_path: Path) -> None:
@@ -231,3 +239,32 @@ def _wait_for(condition: Any) -> None:
         if time.monotonic() > until:
             pytest.fail("it did not come to that")
         time.sleep(0.01)
+
+
+def test_a_measurement_that_no_scenario_is_told_of_says_by_which_name_it_is_had(tmp_path: Path) -> None:
+    with running(Rates()) as engine:
+        data = data_of(tmp_path, own(engine.url))
+        whole = soleira(data, "ours", *SHORT, "--yes")
+        begun = soleira(data, "ours", *SHORT, "--requests", "5", "--yes")
+
+    [first, second] = sorted((data / "capacity").iterdir(), key=lambda path: (len(path.name), path.name))
+    assert "capacity: {profile: ours}" in whole.output
+    assert "It ended early: the limit of 5 requests is reached." in begun.output
+    assert f"capacity: {{profile: {second.stem}}}" in begun.output
+    assert "'ours' alone is an earlier one, which went to its end." in begun.output
+    assert profiles.profiles(data)["ours"].name == first.stem
+
+
+def test_figures_that_cannot_be_kept_are_shown_and_said_to_be_lost(tmp_path: Path) -> None:
+    with running(Rates(), pause=0.03) as engine:
+        data = data_of(tmp_path, own(engine.url))
+        command = [sys.executable, "-P", "-m", "gateway.cli", "measure", "ours", *SHORT, "--yes", "--data", str(data)]
+        with subprocess.Popen(command, env=gateway_environment(), stdout=-1, stderr=-1, text=True) as measuring_it:
+            _wait_for(lambda: len(engine.bodies) >= 2)
+            (data / "capacity").rmdir()
+            (data / "capacity").write_text("in its place")
+            told, said = measuring_it.communicate(timeout=60)
+
+    assert measuring_it.returncode == 1
+    assert "ours: reads " in told
+    assert f"NOT kept: {data / 'capacity'} cannot be written" in said

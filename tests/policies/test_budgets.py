@@ -102,6 +102,7 @@ def test_a_currency_without_a_rate_is_refused_where_it_stands(refused: Refused) 
         ("of: house", "of: {keys: ana}", 7, "budgets[0].of", "did you mean 'key'?"),
         ("of: house", "of: {key: ana, group: x}", 7, "budgets[0].of", "should name one thing"),
         ("of: house", "of: everybody", 7, "budgets[0].of", "should name one thing"),
+        ("tags: [school, taxes]", "tags: [school, measure]", 4, "tags[1]", "'measure' is Soleira's own"),
         ("of: house", "of: {tag: scool}", 7, "budgets[0].of.tag", "is none of this file's `tags`"),
         ("of: house", "of: {zone: hostde}", 7, "budgets[0].of.zone", "is no zone of rules.yaml"),
         ("of: house", "of: {model: kimi-k2}", 7, "budgets[0].of.model", "is no model of deployments.yaml"),

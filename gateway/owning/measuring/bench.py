@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gateway.db.decisions import DecisionRecord
-from gateway.errors import GatewayError, UpstreamCut
+from gateway.errors import GatewayError, UpstreamCut, UpstreamError, UpstreamTimeout, UpstreamUnreachable
 from gateway.ledger.attempt import attempt
-from gateway.ledger.chat_lanes import MEASURING
 from gateway.ledger.entries import Account, Hold
 from gateway.owning.measuring.rates import Heard
 from gateway.upstream import dispatch
 from gateway.upstream.clients import Outgoing
+from gateway.upstream.cooldown import Cooldown
 from gateway.upstream.dialects import parameters
 from gateway.upstream.dispatch import Patience
 from gateway.wire import spans
 from gateway.wire.lanes import Usage
 from gateway.wire.shapes import CHAT, choices_of, error_in, object_of
 from gateway.wire.usage import estimate_tokens, joined, read_usage, told_of_usage
+from policies.budgets import MEASURING
 from policies.labels import PUBLIC
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 
 _TAKES_NO_END = frozenset({"vllm", "sglang", "llama_server"})
 """Engines that write on to the limit if they are told to (`ignore_eos`)."""
+_TOO_MANY = 4
+"""Times the limit of an answer: who writes more pieces than that does not end it."""
+_SOME = 256
+"""More pieces, for what is so short that its form counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +94,31 @@ class Asker:
     """Asks one deployment, each time once: what fails is not tried again."""
 
     def __init__(self, bench: Bench, deployment: Deployment, record: DecisionRecord) -> None:
-        self._upstreams = replace(bench.upstreams, patience=Patience(attempts=1, pause=0.0))
+        # What fails under a measurement's load is no reason to keep people's requests away.
+        self._upstreams = replace(bench.upstreams, patience=Patience(attempts=1, pause=0.0), cooldown=Cooldown())
         self._writer = _OnTheHouse(bench.writer)
         self._bench = bench
-        self._deployment = deployment
+        self.deployment = deployment
         self._record = record
-        self._asked = 0
+        self.asked = 0
+        """How many requests went out."""
 
     async def __call__(self, prompt: Prompt, output_tokens: int) -> Heard:
-        """The moments of one answer, from when the request went out; GatewayError where there is none."""
-        body = _body(self._deployment, prompt.text, output_tokens, salt=self._record.id)
+        """The moments of one answer, from when the request went out; GatewayError where there is none.
+
+        A deployment that sleeps is woken by the first.
+        """
+        try:
+            return await self._answer(prompt, output_tokens)
+        except UpstreamError as error:
+            waking = self._upstreams.waking
+            if self.asked > 1 or self.deployment.wake is None or waking is None or not _was_not_reached(error):
+                raise
+            await waking.wake(self.deployment)
+        return await self._answer(prompt, output_tokens)
+
+    async def _answer(self, prompt: Prompt, output_tokens: int) -> Heard:
+        body = _body(self.deployment, prompt.text, output_tokens, salt=self._record.id)
         outgoing = Outgoing(body, PUBLIC, stream=True)
         estimate = Usage(fresh=estimate_tokens(len(prompt.text.encode())), output=output_tokens, estimated=True)
         went_out: list[float] = []
@@ -109,17 +129,18 @@ class Asker:
                 went_out.append(self._bench.clock())  # what the ledger takes is no time of the engine's
                 yield record
 
-        call = dispatch.Call((self._deployment,), lambda _: outgoing, entered)
+        call = dispatch.Call((self.deployment,), lambda _: outgoing, entered)
         async with dispatch.answer(self._upstreams, call) as given:
-            return await _heard(given, went_out[-1], estimate.fresh, self._bench.clock)
+            tap = _Tap(given.deployment.name, estimate.fresh, most=_TOO_MANY * output_tokens + _SOME)
+            return await _heard(given, went_out[-1], tap, self._bench.clock)
 
     def _hold(self, deployment: Deployment, estimate: Usage) -> Hold:
-        self._asked += 1
+        self.asked += 1
         return Hold(
             id=self._bench.new_id("att"),
             decision_id=self._record.id,
             request_id=self._record.request_id,
-            ordinal=self._asked,
+            ordinal=self.asked,
             account=Account(MEASURING, tag=MEASURING, label=str(PUBLIC)),
             deployment=deployment,
             estimate=estimate,
@@ -161,9 +182,12 @@ def _body(deployment: Deployment, text: str, output_tokens: int, salt: str) -> b
     return spans.read(msgspec.json.encode(tree)).splice(fitted.changes, fitted.drop)
 
 
-async def _heard(given: Answer, asked: float, prompt_estimate: int, clock: Callable[[], float]) -> Heard:
+def _was_not_reached(error: UpstreamError) -> bool:
+    return isinstance(error, UpstreamUnreachable) or (isinstance(error, UpstreamTimeout) and not error.billed)
+
+
+async def _heard(given: Answer, asked: float, tap: _Tap, clock: Callable[[], float]) -> Heard:
     """Hear an answer to its end, and have the attempt know what it used, also where that end never comes."""
-    tap = _Tap(prompt_estimate)
     try:
         if given.events is not None:
             async with aclosing(given.events) as batches:
@@ -176,25 +200,28 @@ async def _heard(given: Answer, asked: float, prompt_estimate: int, clock: Calla
         given.attempt.answered_by(tap.model)
     if not tap.pieces or not tap.finished:
         raise UpstreamCut(f"the answer of deployment {given.deployment.name!r} ended before it was complete")
-    return Heard(asked, tuple(tap.pieces), tap.usage)
+    return Heard(asked, tuple(tap.pieces), tap.usage, tuple(tap.sizes))
 
 
 class _Tap:
     """Takes note of a stream: when it said something, and what it used."""
 
-    def __init__(self, prompt_estimate: int) -> None:
+    def __init__(self, deployment: str, prompt_estimate: int, most: int) -> None:
         self.pieces: list[float] = []
+        self.sizes: list[int] = []
+        """Bytes of each piece."""
         self.finished = False
         self.is_over = False
         self.model: str | None = None
+        self._deployment = deployment
         self._prompt_estimate = prompt_estimate
-        self._bytes = 0
+        self._most = most
         self._told: Mapping[str, Any] = {}
 
     @property
     def usage(self) -> Usage:
         """What the engine says, else a flagged estimate of what went by."""
-        seen = Usage(fresh=self._prompt_estimate, output=estimate_tokens(self._bytes), estimated=True)
+        seen = Usage(fresh=self._prompt_estimate, output=estimate_tokens(sum(self.sizes)), estimated=True)
         return read_usage(self._told) or seen
 
     def hear(self, batch: list[Event], at: float) -> None:
@@ -206,11 +233,13 @@ class _Tap:
 
     def _take(self, chunk: dict[str, Any] | None, at: float) -> None:
         if chunk is None or error_in(CHAT, chunk) or chunk.get("error"):
-            raise UpstreamCut("the deployment broke off its answer with an error")
+            raise UpstreamCut(f"deployment {self._deployment!r} broke off its answer with an error")
         said = sum(_bytes_said(choice) for choice in choices_of(chunk))
         if said:
             self.pieces.append(at)
-            self._bytes += said
+            self.sizes.append(said)
+        if len(self.pieces) > self._most:
+            raise UpstreamCut(f"deployment {self._deployment!r} writes on and on, whatever limit an answer is given")
         self.finished = self.finished or any(choice.get("finish_reason") for choice in choices_of(chunk))
         self._told = joined(self._told, told_of_usage(chunk))
         self.model = chunk["model"] if isinstance(chunk.get("model"), str) else self.model

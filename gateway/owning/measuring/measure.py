@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
+from gateway.catalog.hardware import find_gpu
 from gateway.errors import BadRequest, Forbidden, NotFound
 from gateway.ledger.price import nano_usd
 from gateway.owning import profiles
 from gateway.owning.measuring.bench import asking
-from gateway.owning.measuring.ramps import Plan, Ramps
+from gateway.owning.measuring.ramps import Plan, Ramps, exact
 from gateway.owning.profiles import UNKNOWN, Measured
 from gateway.wire.lanes import Usage
+from policies.problems import PackError
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Sequence
     from pathlib import Path
 
     from gateway.catalog.deployments import Deployment
     from gateway.economics.profiles import Point
-    from gateway.owning.measuring.bench import Bench
+    from gateway.owning.measuring.bench import Asker, Bench
     from gateway.owning.measuring.ramps import Step
+    from gateway.upstream.queue import Queues
     from policies.pack import Pack
 
 CONTEXTS = (512, 2048, 8192)
@@ -37,6 +41,8 @@ _AROUND = 64
 _LEAST_PROMPT = 16
 _MOST_PROMPT = 10_000_000
 _MOST_AT_ONCE = 4096
+MOST_SECONDS = 7 * 24 * 3600.0
+"""A week: what is not done by then is not begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,16 @@ class Ready:
             "most_tokens": plan.most_tokens,
             "most_nano_usd": self.most_nano_usd,
             "left_out": list(plan.left_out),
+            "notes": list(self._notes()),
         }
+
+    def _notes(self) -> Iterator[str]:
+        """What to know before."""
+        try:
+            if self.wish.gpu != UNKNOWN:
+                find_gpu(self.wish.gpu)
+        except LookupError as error:
+            yield f"{error}: the profile will be compared with no scenario of another name"
 
 
 def ready(wish: Wish, pack: Pack, deployments: Sequence[Deployment], known: Known) -> Ready:
@@ -107,8 +122,10 @@ def ready(wish: Wish, pack: Pack, deployments: Sequence[Deployment], known: Know
     deployment = named(wish.deployment, deployments)
     _check_own(deployment, pack)
     weights = next((spec.weights for spec in pack.deployments if spec.name == deployment.name), None)
+    quant = wish.quant or weights or UNKNOWN
+    profiles.check_names(quant=quant, gpu=wish.gpu, gpus=wish.gpus)
     plan = _plan(wish, deployment, known)
-    return Ready(wish, deployment, known, plan, wish.quant or weights or UNKNOWN, pack.version)
+    return Ready(wish, deployment, known, plan, quant, pack.version)
 
 
 def named(name: str, deployments: Sequence[Deployment]) -> Deployment:
@@ -127,33 +144,79 @@ async def run(bench: Bench, ready: Ready, data: Path, stop: asyncio.Event) -> As
     Also where it ends early, or nobody hears it any more, what was measured by then is kept. GatewayError where that is
     nothing at all.
     """
-    deployment, queues = ready.deployment, bench.upstreams.queues
-    async with asking(bench, deployment, ready.policy) as ask:
+    profiles.make_room(data)  # what cannot be kept is not measured
+    async with asking(bench, ready.deployment, ready.policy) as ask:
         ramps = Ramps(
             ready.plan,
             ask,
             SystemRandom(),
             bench.clock,
             stop=stop,
-            others=lambda: sum(queues.load(deployment.name)),
+            others=_Others(bench.upstreams.queues, ask),
         )
-        kept: Path | None = None
+        kept = _Kept()
         try:
-            async for step in ramps.run():
-                yield _told(step, ready.plan)
+            async with aclosing(ramps.run()) as steps:
+                async for step in steps:
+                    yield _told(step, ready.plan)
         finally:  # some kilobytes, written here and now: there may be nobody left to wait for it
             profile = _profile(ready, ramps, bench)
             if profile is not None:
-                kept = profiles.write(data, profile)
+                kept = _keep(data, profile)
     yield {
         "event": "done",
-        "path": None if kept is None else str(kept),
-        "name": None if kept is None else kept.stem,
+        "path": None if kept.path is None else str(kept.path),
+        "name": None if kept.path is None else kept.path.stem,
+        "leads": kept.leads,
+        "not_kept": kept.failure,
         "requests": ramps.requests,
         "stopped": ramps.stopped or None,
         "notes": list(ramps.remarks),
         "profile": None if profile is None else as_dict(profile),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Where a profile lies."""
+
+    path: Path | None = None
+    leads: bool = False
+    """It stands under the deployment's own name."""
+    failure: str | None = None
+    """Why it lies nowhere."""
+
+
+def _keep(data: Path, profile: Measured) -> _Kept:
+    """Keep it; where that fails, say so and lose nothing of what is told."""
+    try:
+        path = profiles.write(data, profile)
+    except OSError as error:
+        return _Kept(failure=f"{data / profiles.FOLDER} cannot be written: {error.strerror}")
+    except PackError as error:
+        return _Kept(failure=f"no file could hold it: {error}")
+    try:
+        leads = profile.tells and profiles.profiles(data)[profile.deployment].name == path.stem
+    except PackError:  # another file is broken, which whoever reads them is told
+        leads = False
+    return _Kept(path, leads)
+
+
+class _Others:
+    """Counts the requests of others that a deployment has, or has had since this was last asked."""
+
+    def __init__(self, queues: Queues, ask: Asker) -> None:
+        self._queues = queues
+        self._ask = ask
+        self._name = ask.deployment.name
+        self._seen = self._let_in()
+
+    def __call__(self) -> int:
+        before, self._seen = self._seen, self._let_in()
+        return self._seen - before + sum(self._queues.load(self._name))
+
+    def _let_in(self) -> int:
+        return self._queues.let_in(self._name) - self._ask.asked
 
 
 def as_dict(profile: Measured) -> dict[str, Any]:
@@ -193,8 +256,10 @@ def _plan(wish: Wish, deployment: Deployment, known: Known) -> Plan:
     asked = _rising(wish.contexts or CONTEXTS, "contexts", _MOST_PROMPT)
     at_once = _rising(wish.concurrency or CONCURRENCY, "concurrency", _MOST_AT_ONCE)
     output = _output(wish, deployment, known)
-    if wish.requests < 1 or wish.seconds <= 0:
-        raise BadRequest("a measurement makes at least one request, and takes some time: raise the limits")
+    if wish.requests < 1 or not 0 < wish.seconds <= MOST_SECONDS:
+        raise BadRequest(
+            "a measurement makes at least one request, and takes some time, at most a week: change the limits"
+        )
     room = _MOST_PROMPT if known.context is None else known.context - output - _AROUND
     if room < _LEAST_PROMPT or (wish.contexts and asked[0] > room):
         raise BadRequest(
@@ -238,14 +303,14 @@ def _profile(ready: Ready, ramps: Ramps, bench: Bench) -> Measured | None:
         quant=ready.quant,
         gpu=ready.wish.gpu,
         gpus=ready.wish.gpus,
-        engine=f"{deployment.engine} {version}" if version else deployment.engine,
+        engine=profiles.line(f"{deployment.engine} {version}") if version else deployment.engine,
         points=points,
         source=f"soleira measure {deployment.name}",
         as_of=bench.now().date(),
         quality="measured",
         note="; ".join(ramps.remarks),
         deployment=deployment.name,
-        cached_tps=None if cached is None else Fraction(f"{cached:.5g}"),
+        cached_tps=exact(cached),
         contexts=ramps.contexts,
         stopped=ramps.stopped,
     )

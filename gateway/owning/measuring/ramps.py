@@ -7,6 +7,7 @@ where more at once is written no faster. Whatever was measured by then stands.
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
@@ -18,7 +19,7 @@ from gateway.owning.measuring.prompts import Prompts
 from gateway.owning.measuring.rates import Line, line, most_at_once, slowest, together
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
     from random import Random
 
     from gateway.owning.measuring.prompts import Prompt
@@ -35,6 +36,13 @@ _ONE_LENGTH = "the rate of reading holds the fixed latency: prompts of two lengt
 _TOOK_NO_LONGER = "longer prompts took no longer: the rate of reading is this at least"
 _FALLEN = 0.95
 """Of the best rate so far: below it more at once is no gain."""
+_TELLS = 0.1
+"""Of the time of a repeated prompt, the part that must be due to what was held of it: less is what chance does."""
+_SHORT, _LONG = 0.5, 2.0
+"""Of the limit of answers: below the one and above the other the engine went its own way."""
+_MOST = 10**9
+"""Of tokens a second, and of milliseconds: no engine is as fast or slow, a wrong count of tokens makes it so."""
+_LEAST = 1e-6
 _SEEN_AGAIN = 0.5
 """Of the time that a fresh prompt takes: one that begins twice as soon was held by a cache that is not told of."""
 
@@ -93,6 +101,10 @@ class _Enough(Exception):
     """It ends here; the text says why."""
 
 
+class _TooLong(_Enough):
+    """The engine does not take a prompt of this length."""
+
+
 class Ramps:
     """One measurement."""
 
@@ -106,7 +118,10 @@ class Ramps:
         stop: asyncio.Event,
         others: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`stop` is set by whoever wants it to end; `others` counts requests of others' that the engine answers."""
+        """`stop` is set by whoever wants it to end.
+
+        `others` counts requests of others' that the engine answers, or has answered since this was last asked.
+        """
         self.plan = plan
         self.requests = 0
         self.stopped = ""
@@ -131,8 +146,9 @@ class Ramps:
         try:
             yield await self._warm_up()
             for stage in (self._longer(), self._more(), self._repeated()):
-                async for step in stage:
-                    yield step
+                async with aclosing(stage) as steps:
+                    async for step in steps:
+                        yield step
         except _Enough as enough:
             self.stopped = str(enough)
         except (asyncio.CancelledError, GeneratorExit):
@@ -179,13 +195,30 @@ class Ramps:
         told = list(self.notes)
         if any(each.usage.estimated for each in answers):
             told.append("the engine does not tell how many tokens it used: they are estimated")
-        if answers and self._line is None:
-            told.append(_TOOK_NO_LONGER if len(self._singles) > 1 else _ONE_LENGTH)
-        if answers and _median_tpot(answers) is None:
-            told.append("the rate of writing is unknown: answers came in one piece")
+        if answers:
+            told += [*self._of_reading(), *self._of_writing(answers)]
         if self._again and self.cached_tps is None:
             told.append("no prefix cache was seen" if not self._holds_prefixes else "cached input passes at once")
         return tuple(dict.fromkeys(told))
+
+    def _of_reading(self) -> Iterator[str]:
+        found = self._line
+        if exact(self.prefill_tps) is None:
+            yield "the rate of reading is unknown: the engine's count of fresh input cannot be right"
+        elif found is None:
+            yield _TOOK_NO_LONGER if len(self._singles) > 1 else _ONE_LENGTH
+        elif not found.is_sure:
+            slow, fast = (_per_second(seconds) for seconds in reversed(found.between))
+            yield f"the rate of reading is not sure: half of the prompts say {slow} to {fast}; longer ones tell better"
+
+    def _of_writing(self, answers: Sequence[Heard]) -> Iterator[str]:
+        written, limit = median(each.usage.completion for each in answers), self.plan.output_tokens
+        if not written or written > _MOST:
+            yield "the rate of writing is unknown: the engine's count of output cannot be right"
+        elif _median_tpot(answers) is None:
+            yield "the rate of writing is unknown: answers came in one piece"
+        elif not _SHORT * limit <= written <= _LONG * limit:
+            yield f"answers had about {round(written)} tokens where {limit} were asked for: the engine went its own way"
 
     async def _warm_up(self) -> Step:
         """Have the engine load what it loads at the first request, and learn how long words are in its tokens."""
@@ -199,7 +232,7 @@ class Ramps:
             for _ in range(REPEATS):
                 try:
                     answers += await self._wave([self._prompts.fresh(length)])
-                except UpstreamContextExceeded:
+                except _TooLong:
                     self.notes.append(f"{length} tokens are more than the engine takes")
                     return
                 finally:
@@ -216,10 +249,11 @@ class Ramps:
             answers = await self._wave([self._prompts.fresh(length) for _ in range(count)])
             rate = together(answers)
             if rate is None:
-                self.notes.append(
-                    f"of {count} requests {most_at_once(answers)} at most were written at once: the engine takes no "
-                    "more, or answers are too short beside their prompts"
-                )
+                if _median_tpot(answers) is not None:
+                    self.notes.append(
+                        f"of {count} requests {most_at_once(answers)} at most were written at once: the engine takes "
+                        "no more, or answers are too short beside their prompts"
+                    )
                 return
             yield self._step("concurrency", answers, rate, count)
             if rate < _FALLEN * best:
@@ -230,6 +264,8 @@ class Ramps:
 
     async def _repeated(self) -> AsyncGenerator[Step, None]:
         """A long prompt, then its beginning again: what the engine still holds of it need not be computed."""
+        if not self._singles:
+            return
         prompt = self._prompts.fresh(list(self._singles)[-1])
         [self._fresh_before] = await self._wave([prompt])
         for _ in range(REPEATS - 1):
@@ -237,22 +273,23 @@ class Ramps:
         yield self._step("cache", self._again, None)
 
     async def _wave(self, prompts: Sequence[Prompt], *, refusals: bool = False) -> list[Heard]:
-        """Ask all of them at once. _Enough where that goes beyond a limit, or one of them fails."""
+        """Ask all of them at once. _Enough where that goes beyond a limit, or one of them fails, as _TooLong is too."""
         if self._stop.is_set():
             raise _Enough(STOPPED)
         if self.requests + len(prompts) > self.plan.requests:
             raise _Enough(f"the limit of {self.plan.requests} requests is reached")
-        if self._others():
-            self.notes.append("the engine answered others meanwhile, which makes it look slower")
+        others = self._others()
         self.requests += len(prompts)
         try:
             answers = await self._answers(prompts)
-        except UpstreamContextExceeded:
-            raise
         except GatewayError as error:
             if refusals:
                 raise
-            raise _Enough(f"a request failed: {error}") from error
+            failure = _TooLong if isinstance(error, UpstreamContextExceeded) else _Enough
+            raise failure(f"a request failed: {error}") from error
+        finally:
+            if self._others() or others:
+                self.notes.append("the engine answered others meanwhile, which makes it look slower")
         for prompt, answer in zip(prompts, answers, strict=True):
             self._prompts.learn(prompt, answer.usage.prompt)
         return answers
@@ -304,7 +341,7 @@ class Ramps:
             return None
         computed = answer.usage.prompt - held
         left = answer.ttft - found.latency - computed * found.seconds_a_token
-        return held / left if left > 0 else None
+        return held / left if left > _TELLS * answer.ttft else None
 
     def _step(self, stage: Stage, answers: Sequence[Heard], tps: float | None, concurrency: int = 1) -> Step:
         tokens = _median(each.usage.prompt for each in answers)
@@ -315,10 +352,10 @@ class Ramps:
             concurrency=concurrency,
             prompt_tokens=length[0],
             output_tokens=length[1],
-            ttft_ms=_exact(1000 * slowest(each.ttft for each in answers)),
-            tpot_ms=_exact(1000 * concurrency / rate) if rate else None,
-            prefill_tps=_exact(self.prefill_tps),
-            decode_tps=_exact(rate),
+            ttft_ms=exact(1000 * slowest(each.ttft for each in answers)),
+            tpot_ms=exact(1000 * concurrency / rate) if rate else None,
+            prefill_tps=exact(self.prefill_tps),
+            decode_tps=exact(rate),
         )
 
     def _single(self, answers: Sequence[Heard], latency: float) -> Point:
@@ -328,10 +365,10 @@ class Ramps:
             concurrency=1,
             prompt_tokens=_median(each.usage.prompt for each in answers),
             output_tokens=_median(each.usage.completion for each in answers),
-            ttft_ms=_exact(1000 * slowest(each.ttft for each in answers)),
-            tpot_ms=_exact(None if tpot is None else 1000 * tpot),
-            prefill_tps=_exact(median(read)) if read else None,
-            decode_tps=_exact(None if tpot is None else 1 / tpot),
+            ttft_ms=exact(1000 * slowest(each.ttft for each in answers)),
+            tpot_ms=exact(None if tpot is None else 1000 * tpot),
+            prefill_tps=exact(median(read)) if read else None,
+            decode_tps=exact(None if tpot is None else 1 / tpot),
         )
 
 
@@ -344,6 +381,10 @@ def _median_tpot(answers: Sequence[Heard]) -> float | None:
     return median(known) if known else None
 
 
-def _exact(value: float | None) -> Fraction | None:
-    """Of a measured figure, the five digits that mean anything; None also for what is nothing at all."""
-    return None if value is None or value <= 0 else Fraction(f"{value:.5g}")
+def exact(value: float | None) -> Fraction | None:
+    """Of a measured figure, the five digits that mean anything; None also for what is nothing at all, or no figure."""
+    return Fraction(f"{value:.5g}") if value is not None and _LEAST < value < _MOST else None
+
+
+def _per_second(seconds: float) -> str:
+    return f"{1 / seconds:,.0f} tokens/s" if seconds > 0 else "any rate"

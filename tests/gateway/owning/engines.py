@@ -138,6 +138,10 @@ class HttpEngine:
     most_running: int = 0
     pause: float = 0.0
     """Real seconds before each piece."""
+    failure: str = "500 Broken"
+    """With what it fails: a status, and headers."""
+    overlong: bool = False
+    """It never ends an answer."""
     waves: tuple[int, ...] = ()
     """How many requests come at once, one number after the other: none is answered before all of its wave are there."""
     arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -171,12 +175,14 @@ class HttpEngine:
 
     async def _answer(self, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         if self.rates.fails_at is not None and len(self.bodies) >= self.rates.fails_at:
-            writer.write(b"HTTP/1.1 500 Broken\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+            writer.write(f"HTTP/1.1 {self.failure}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}".encode())
             return await writer.drain()
         prompt = tokens_of(body["messages"][0]["content"])
         written = body.get("max_completion_tokens") or body["max_tokens"]
         writer.write(STREAM_HEAD)
         await self._say(writer, delta("one "), self.rates.latency + prompt / self.rates.prefill)
+        while self.overlong and not writer.is_closing():
+            await self._say(writer, delta("more "), self.rates.tpot(1))
         for _ in range(written - 1):
             await self._say(writer, delta("more "), self.rates.tpot(1))
         usage = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
@@ -198,10 +204,15 @@ class HttpEngine:
 
 @asynccontextmanager
 async def http_engine(
-    rates: Rates, clock: Clock | None = None, pause: float = 0.0, waves: tuple[int, ...] = ()
+    rates: Rates,
+    clock: Clock | None = None,
+    pause: float = 0.0,
+    waves: tuple[int, ...] = (),
+    *,
+    overlong: bool = False,
 ) -> AsyncIterator[HttpEngine]:
     """Listen on a free loopback port until the context is left."""
-    engine = HttpEngine(rates, clock or Clock(), pause=pause, waves=waves)
+    engine = HttpEngine(rates, clock or Clock(), pause=pause, waves=waves, overlong=overlong)
     async with serving(engine.handle) as port:
         engine.port = port
         yield engine

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 
 from gateway.api import errors, measuring
 from gateway.catalog.deployments import Queue
-from gateway.errors import BadRequest, Conflict, Forbidden, GatewayError, NotFound, UpstreamError
+from gateway.errors import BadRequest, Conflict, Forbidden, GatewayError, NotFound, Unavailable, UpstreamError
 from gateway.owning import profiles
 from gateway.owning.measuring import measure
 from gateway.owning.measuring.bench import Bench
@@ -54,10 +54,13 @@ def ready(runtime: Runtime, wish: Wish = WISH) -> measure.Ready:
     return measure.ready(wish, loaded.pack, loaded.catalog.deployments, Known())
 
 
+def bench_of(runtime: Runtime, clock: Clock) -> Bench:
+    return Bench(runtime.upstreams, runtime.writer, runtime.now, runtime.new_id, clock)
+
+
 async def events(runtime: Runtime, wish: Wish = WISH, clock: Clock | None = None) -> list[dict[str, Any]]:
     """All that a measurement tells, on the clock of its engine."""
-    bench = Bench(runtime.upstreams, runtime.writer, runtime.now, runtime.new_id, clock or Clock())
-    found = ready(runtime, wish)
+    bench, found = bench_of(runtime, clock or Clock()), ready(runtime, wish)
     return [event async for event in measure.run(bench, found, runtime.settings.data, asyncio.Event())]
 
 
@@ -244,7 +247,11 @@ def test_an_answer_is_no_longer_than_the_deployment_gives(tmp_path: Path) -> Non
         (Wish("near", contexts=(0,)), "contexts should be whole numbers from 1 to 10000000"),
         (Wish("near", concurrency=(5000,)), "concurrency should be whole numbers from 1 to 4096"),
         (Wish("near", output_tokens=1), "output tokens should be 2 or more"),
-        (Wish("near", seconds=0), "raise the limits"),
+        (Wish("near", seconds=0), "takes some time, at most a week: change the limits"),
+        (Wish("near", seconds=float("inf")), "takes some time, at most a week: change the limits"),
+        (Wish("near", seconds=float("nan")), "takes some time, at most a week: change the limits"),
+        (Wish("near", gpu="b\n300"), "gpu: should be one line of 1 to 120 characters"),
+        (Wish("near", gpus=10**9), "gpus: input should be less than or equal to 100000"),
         (Wish("near", contexts=(4000,)), "takes 4096 tokens, of which 128 are for the answer: name shorter prompts"),
         (Wish("near", output_tokens=4090), "takes 4096 tokens, of which 4090 are for the answer"),
     ],
@@ -380,3 +387,112 @@ async def test_an_engine_that_fails_at_once_is_told_in_the_stream(tmp_path: Path
 
     assert [event["event"] for event in told] == ["failed"]
     assert told[0]["error"]["code"] != GatewayError.code
+
+
+# What goes wrong meanwhile.
+
+
+async def test_a_device_that_soleira_does_not_know_is_said_before(tmp_path: Path) -> None:
+    pack = write_pack(tmp_path, [])
+    known = measure.ready(Wish("near", gpu="B300"), pack, [NEAR], Known()).as_dict()["notes"]
+    [told] = measure.ready(Wish("near", gpu="b30"), pack, [NEAR], Known()).as_dict()["notes"]
+
+    assert known == []
+    assert "b300" in told
+    assert told.endswith("the profile will be compared with no scenario of another name")
+
+
+async def test_where_nothing_can_be_kept_nothing_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "capacity").write_text("in its place")
+    async with http_engine(Rates()) as engine, house(tmp_path, [own(engine.url)]) as running:
+        with pytest.raises(Unavailable, match="nothing was measured, for it would be lost"):
+            await events(running.runtime, clock=engine.clock)
+
+    assert engine.bodies == []
+
+
+async def test_what_can_no_longer_be_kept_is_told_all_the_same(tmp_path: Path) -> None:
+    async with http_engine(Rates()) as engine, house(tmp_path, [own(engine.url)]) as running:
+        bench = bench_of(running.runtime, engine.clock)
+        told = []
+        async for event in measure.run(bench, ready(running.runtime), tmp_path, asyncio.Event()):
+            told.append(event)
+            if event["event"] == "step" and event["stage"] == "warm-up":
+                (tmp_path / "capacity").rmdir()
+                (tmp_path / "capacity").write_text("in its place")
+
+    done = told[-1]
+    assert (done["event"], done["path"], done["leads"]) == ("done", None, False)
+    assert done["not_kept"] == f"{tmp_path / 'capacity'} cannot be written: File exists"
+    assert len(done["profile"]["contexts"]) == 2
+    assert done["profile"]["points"][0]["decode_tps"] > 0
+
+
+async def test_failures_under_load_keep_nobodys_requests_away(tmp_path: Path) -> None:
+    async with http_engine(Rates(fails_at=8)) as engine, house(tmp_path, [own(engine.url)]) as running:
+        engine.failure = "429 Too Many\r\nRetry-After: 60"
+        *_, done = await events(running.runtime, clock=engine.clock)
+        state = running.runtime.upstreams.cooldown.state("ours")
+
+    assert done["stopped"] == "a request failed: deployment 'ours' is at its rate limit"
+    assert state == "closed"
+
+
+async def test_a_deployment_that_sleeps_is_woken_by_the_first_request(tmp_path: Path) -> None:
+    woken: list[str] = []
+    async with http_engine(Rates()) as engine:
+        asleep = own("http://127.0.0.1:1/v1", wake={"command": ["true"], "seconds": 30})
+        async with house(tmp_path, [asleep]) as running:
+            found = ready(running.runtime)
+            awake = replace(found.deployment)
+
+            class Waking:
+                async def wake(self, deployment: Any) -> None:
+                    woken.append(deployment.name)
+                    object.__setattr__(awake, "base_url", engine.url)
+
+                def start(self, deployment: Any) -> None:
+                    raise AssertionError("nobody waits for it")
+
+            upstreams = replace(running.runtime.upstreams, waking=Waking())
+            bench = replace(bench_of(running.runtime, engine.clock), upstreams=upstreams)
+            told = [e async for e in measure.run(bench, replace(found, deployment=awake), tmp_path, asyncio.Event())]
+
+    assert woken == ["ours"]
+    assert told[-1]["stopped"] is None
+    assert [row["outcome"] for row in attempts(tmp_path)] == ["failed"] + ["ok"] * ALL
+
+
+async def test_one_that_sleeps_and_cannot_be_woken_is_an_error(tmp_path: Path) -> None:
+    async with house(tmp_path, [own("http://127.0.0.1:1/v1")]) as running:
+        with pytest.raises(UpstreamError, match=r"cannot be reached: is it running\?"):
+            await events(running.runtime)
+
+
+async def test_an_engine_that_never_ends_its_answer_is_hung_up_on(tmp_path: Path) -> None:
+    engines = http_engine(Rates(), pause=0.0005, overlong=True)
+    async with engines as engine, house(tmp_path, [own(engine.url)]) as running:
+        with pytest.raises(UpstreamError, match="'ours' writes on and on, whatever limit an answer is given"):
+            await events(running.runtime, clock=engine.clock)
+
+    [row] = attempts(tmp_path)
+    assert (row["state"], row["outcome"], row["estimated"]) == ("settled", "failed", 1)
+    assert 4 * 8 + 256 <= row["output"] < 4 * (4 * 8 + 256)  # what went by is estimated, not forgotten
+
+
+async def test_a_request_of_somebody_elses_within_a_wave_is_told_of(tmp_path: Path) -> None:
+    async with http_engine(Rates()) as engine, house(tmp_path, [own(engine.url)]) as running:
+        queues = running.runtime.upstreams.queues
+        alone = await events(running.runtime, clock=engine.clock)
+        at = ready(running.runtime).deployment
+        bench = bench_of(running.runtime, engine.clock)
+        told = []
+        async for event in measure.run(bench, ready(running.runtime), tmp_path, asyncio.Event()):
+            told.append(event)
+            if len(told) == 2:
+                async with queues.enter(at, None):  # comes and goes before the next wave begins
+                    pass
+
+    others = "the engine answered others meanwhile, which makes it look slower"
+    assert others not in alone[-1]["notes"]
+    assert others in told[-1]["notes"]

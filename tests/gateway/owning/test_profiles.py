@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.economics.profiles import Point
+from gateway.errors import BadRequest, Unavailable
 from gateway.owning import profiles, published
 from gateway.owning.profiles import Measured
 from gateway.settings import ROOT
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 POINT = Point(1, 512, 128, Fraction(378), Fraction("8.51"), Fraction(21672), Fraction("117.5"))
+TODAY = date(2026, 12, 1)
 PROFILE = Measured(
     name="our-k3",
     model="kimi-k3",
@@ -47,8 +49,8 @@ def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = profiles.write(tmp_path, PROFILE)
 
     assert path == tmp_path / "capacity" / "our-k3-2026-12-01.yaml"
-    assert profiles.profiles(tmp_path)["our-k3-2026-12-01"] == replace(PROFILE, name="our-k3-2026-12-01")
-    assert profiles.cached_tps(profiles.profiles(tmp_path)["our-k3"]) == 250_000
+    assert profiles.profiles(tmp_path, TODAY)["our-k3-2026-12-01"] == replace(PROFILE, name="our-k3-2026-12-01")
+    assert profiles.cached_tps(profiles.profiles(tmp_path, TODAY)["our-k3"]) == 250_000
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=40)
@@ -73,7 +75,7 @@ def test_no_profile_takes_the_place_of_another(tmp_path: Path) -> None:
         "our-k3-2026-12-01-2.yaml",
         "our-k3-2026-12-01-3.yaml",
     ]
-    found = profiles.profiles(tmp_path)
+    found = profiles.profiles(tmp_path, TODAY)
     assert [found[place.stem].note for place in places] == [str(number) for number in range(12)]
     assert sorted(os.listdir(tmp_path / "capacity")) == sorted(place.name for place in places)
 
@@ -85,7 +87,7 @@ def test_the_newest_of_a_deployment_stands_under_its_name(tmp_path: Path) -> Non
     profiles.write(tmp_path, replace(PROFILE, deployment="other", note="of another"))
     profiles.write(tmp_path, replace(PROFILE, as_of=date(2026, 12, 2), quality="published", note="of somebody else"))
 
-    found = profiles.profiles(tmp_path)
+    found = profiles.profiles(tmp_path, date(2026, 12, 2))
     assert found["our-k3"].note == "10"
     assert found["other"].note == "of another"
 
@@ -94,7 +96,7 @@ def test_a_name_that_is_no_file_name_becomes_one(tmp_path: Path) -> None:
     path = profiles.write(tmp_path, replace(PROFILE, deployment="lab/k3:latest"))
 
     assert path.name == "lab-k3-latest-2026-12-01.yaml"
-    assert profiles.profiles(tmp_path)["lab/k3:latest"].model == "kimi-k3"
+    assert profiles.profiles(tmp_path, TODAY)["lab/k3:latest"].model == "kimi-k3"
 
 
 def test_a_file_system_without_links_loses_nothing(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_a_file_system_without_links_loses_nothing(tmp_path: Path) -> None:
 
     places = [profiles.write(tmp_path, replace(PROFILE, note=note), link) for note in ("first", "second")]
 
-    found = profiles.profiles(tmp_path)
+    found = profiles.profiles(tmp_path, TODAY)
     assert [(place.name, found[place.stem].note) for place in places] == [
         ("our-k3-2026-12-01.yaml", "first"),
         ("our-k3-2026-12-01-2.yaml", "second"),
@@ -114,7 +116,7 @@ def test_a_file_system_without_links_loses_nothing(tmp_path: Path) -> None:
 def test_public_curves_stand_beside_the_owners(tmp_path: Path) -> None:
     profiles.write(tmp_path, PROFILE)
 
-    public, found = profiles.profiles(None), profiles.profiles(tmp_path)
+    public, found = profiles.profiles(None), profiles.profiles(tmp_path, TODAY)
     assert set(public) == set(published.profiles())
     assert set(found) == {*public, "our-k3", "our-k3-2026-12-01"}
     assert all(profile.source and profile.quality != "measured" for profile in public.values())
@@ -140,7 +142,7 @@ def test_the_owners_curve_wins_over_a_public_one_of_its_name(tmp_path: Path) -> 
     (tmp_path / "capacity").mkdir()
     (tmp_path / "capacity" / "k3-8xb300-sglang.yaml").write_text(FILE)
 
-    assert profiles.profiles(tmp_path)["k3-8xb300-sglang"].source == "our lab"
+    assert profiles.profiles(tmp_path, TODAY)["k3-8xb300-sglang"].source == "our lab"
 
 
 FILE = """\
@@ -155,6 +157,8 @@ points:
 @pytest.mark.parametrize(
     ("before", "after", "problem"),
     [
+        (FILE, "", "capacity/lab.yaml: is empty: write a profile, or remove it"),
+        ("2026-12-01", "9999-01-01", "capacity/lab.yaml:2: as_of: is a day that is yet to come"),
         ("model:", "modell:", "capacity/lab.yaml:1: modell: is unknown; did you mean 'model'?"),
         ("2026-12-01", "yesterday", "capacity/lab.yaml:2: as_of: should be a valid date"),
         ("117.5", "-1", "capacity/lab.yaml:5: points[0].decode_tps: should be an amount such as 0.30"),
@@ -175,7 +179,7 @@ def test_a_bad_file_says_where_and_what(tmp_path: Path, before: str, after: str,
     (tmp_path / "capacity" / "lab.yaml").write_text(FILE.replace(before, after))
 
     with pytest.raises(PackError) as refused:
-        profiles.profiles(tmp_path)
+        profiles.profiles(tmp_path, TODAY)
     assert problem in str(refused.value)
 
 
@@ -185,7 +189,7 @@ def test_all_bad_files_are_told_of_at_once(tmp_path: Path) -> None:
         (tmp_path / "capacity" / f"{name}.yaml").write_text(FILE.replace("source: our lab\n", ""))
 
     with pytest.raises(PackError) as refused:
-        profiles.profiles(tmp_path)
+        profiles.profiles(tmp_path, TODAY)
     assert [problem.file for problem in refused.value.problems] == ["capacity/a.yaml", "capacity/b.yaml"]
 
 
@@ -193,7 +197,7 @@ def test_what_somebody_else_measured_stands_beside_it_under_its_files_name(tmp_p
     (tmp_path / "capacity").mkdir()
     (tmp_path / "capacity" / "lab.yaml").write_text(FILE.replace("source:", "quality: published\nsource:"))
 
-    found = profiles.profiles(tmp_path)["lab"]
+    found = profiles.profiles(tmp_path, TODAY)["lab"]
     assert (found.model, found.quality, found.gpu, found.points[0].decode_tps) == (
         "kimi-k3",
         "published",
@@ -208,3 +212,69 @@ def test_the_file_in_the_documentation_is_one() -> None:
 
     assert (found.gpus, len(found.points), len(found.contexts)) == (8, 2, 1)
     assert found.cached_tps == 250_000
+
+
+def test_what_somebody_stopped_takes_the_place_of_no_whole_curve(tmp_path: Path) -> None:
+    profiles.write(tmp_path, replace(PROFILE, as_of=date(2026, 11, 1), stopped="it was stopped", note="a beginning"))
+    assert profiles.profiles(tmp_path, TODAY)["our-k3"].note == "a beginning"  # better than none
+
+    profiles.write(tmp_path, replace(PROFILE, as_of=date(2026, 11, 2), stopped="", note="whole"))
+    profiles.write(tmp_path, replace(PROFILE, stopped="it was stopped", note="stopped after it"))
+    silent = replace(POINT, prefill_tps=None)
+    profiles.write(tmp_path, replace(PROFILE, stopped="", points=(silent,), note="tells no rate of reading"))
+
+    found = profiles.profiles(tmp_path, TODAY)
+    assert found["our-k3"].note == "whole"
+    assert found["our-k3-2026-12-01"].note == "stopped after it"
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "capacity"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "endless.yaml").symlink_to("/dev/zero")
+    (folder / "gone.yaml").symlink_to("/nowhere/at/all")
+    (folder / "folder.yaml").mkdir()
+    with (folder / "huge.yaml").open("wb") as huge:
+        huge.truncate(1 << 40)
+
+    with pytest.raises(PackError) as refused:
+        profiles.profiles(tmp_path, TODAY)
+    assert [str(problem) for problem in refused.value.problems] == [
+        "capacity/endless.yaml: cannot be read: is no file",
+        "capacity/folder.yaml: cannot be read: is no file",
+        "capacity/gone.yaml: cannot be read: No such file or directory",
+        "capacity/huge.yaml: is larger than 512 KiB",
+        "capacity/pipe.yaml: cannot be read: is no file",
+    ]
+
+
+def test_no_file_is_written_that_would_keep_the_others_from_being_read(tmp_path: Path) -> None:
+    profiles.write(tmp_path, PROFILE)
+    for bad in (replace(PROFILE, gpu="two\nlines"), replace(PROFILE, gpus=10**6), replace(PROFILE, points=())):
+        with pytest.raises(PackError):
+            profiles.write(tmp_path, bad)
+    long = profiles.write(tmp_path, replace(PROFILE, note="n" * 3000, stopped="s" * 3000))
+
+    assert sorted(os.listdir(tmp_path / "capacity")) == ["our-k3-2026-12-01-2.yaml", "our-k3-2026-12-01.yaml"]
+    assert profiles.profiles(tmp_path, TODAY)[long.stem].note == "n" * 2000
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_anything_is_asked(tmp_path: Path) -> None:
+    profiles.make_room(tmp_path / "new")
+    assert os.listdir(tmp_path / "new" / "capacity") == []
+
+    (tmp_path / "capacity").write_text("in its place")
+    with pytest.raises(Unavailable, match=r"capacity cannot be written \(File exists\): nothing was measured"):
+        profiles.make_room(tmp_path)
+
+
+@pytest.mark.parametrize("names", [{"gpu": "b\n300"}, {"gpu": ""}, {"quant": "q" * 121}, {"gpus": 100_001}])
+def test_names_that_no_file_may_hold_are_refused_before(names: dict[str, object]) -> None:
+    with pytest.raises(BadRequest) as refused:
+        profiles.check_names(**{"gpu": "b300", "quant": "native", "gpus": 8, **names})  # type: ignore[arg-type]  # wrong
+    assert str(refused.value).startswith(f"{next(iter(names))}: ")
+
+
+def test_what_an_engine_says_of_itself_fits_in_a_line() -> None:
+    assert profiles.line("vllm 0.27\x1b[31m\nrc" + "x" * 300) == "vllm 0.27 [31m rc" + "x" * 103

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from random import Random
@@ -11,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gateway.economics.profiles import Profile, Slo, at
-from gateway.errors import UpstreamError
+from gateway.errors import UpstreamContextExceeded, UpstreamError
 from gateway.owning.measuring.ramps import BROKEN_OFF, STOPPED, Plan, Ramps
+from gateway.wire.lanes import Usage
 from tests.gateway.owning.engines import Rates, VirtualEngine
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gateway.owning.measuring.ramps import Step
+    from gateway.owning.measuring.rates import Heard
 
 PLAN = Plan((512, 2048, 8192), (1, 2, 4, 8), 64, 200, 1e9)
 
@@ -251,3 +256,115 @@ async def test_prompts_that_are_compared_have_the_same_number_of_words() -> None
     words = [len(text.split()) for text in engine.prompts]
     assert len(set(words[1:4] + words[7:13])) == 1  # the first length, alone and several at once
     assert len(set(words[4:7] + words[13:])) == 1  # the second, fresh and again
+
+
+async def asked(ask: Any, plan: Plan, **more: Any) -> Ramps:
+    found = Ramps(plan, ask, Random(5), more.pop("clock", lambda: 0.0), stop=asyncio.Event(), **more)
+    async for _ in found.run():
+        pass
+    return found
+
+
+async def told_otherwise(change: Callable[[Heard], Heard], rates: Rates | None = None) -> Ramps:
+    """A measurement of an engine whose answers tell something else than was so."""
+    engine = VirtualEngine(rates or Rates())
+
+    async def ask(prompt: Any, output_tokens: int) -> Heard:
+        return change(await engine(prompt, output_tokens))
+
+    return await asked(ask, Plan((100, 400), (1, 2), 16, 200, 1e9), clock=engine.clock)
+
+
+async def test_prompts_that_are_too_long_only_together_end_it_with_what_was_measured() -> None:
+    engine = VirtualEngine(Rates())
+
+    async def ask(prompt: Any, output_tokens: int) -> Any:
+        if len(engine.prompts) >= 1 + 2 * 3 + 2:
+            raise UpstreamContextExceeded("the cache of all requests is full", status=400)
+        return await engine(prompt, output_tokens)
+
+    found = await asked(ask, Plan((100, 400), (1, 2, 4), 16, 200, 1e9), clock=engine.clock)
+
+    assert found.stopped == "a request failed: the cache of all requests is full"
+    assert [point.concurrency for point in found.points] == [1, 2]
+
+
+async def test_an_engine_that_takes_no_prompt_of_the_plan_leaves_nothing() -> None:
+    found = await measured(Rates(context=200), Plan((300, 600), (1,), 16, 200, 1e9))
+
+    assert found.points == ()
+    assert "300 tokens are more than the engine takes" in found.remarks
+
+
+async def test_requests_of_others_that_come_and_go_within_a_wave_are_told_too() -> None:
+    engine, plan = VirtualEngine(Rates()), Plan((100,), (1,), 16, 200, 1e9)
+    came: list[str] = []
+
+    async def ask(prompt: Any, output_tokens: int) -> Any:
+        if len(engine.prompts) == plan.total - 1:  # the last request: nothing looks before another one
+            came.append("somebody")
+        return await engine(prompt, output_tokens)
+
+    found = await asked(ask, plan, clock=engine.clock, others=lambda: len(came))
+
+    assert "the engine answered others meanwhile, which makes it look slower" in found.remarks
+
+
+NO_READING = "the rate of reading is unknown: the engine's count of fresh input cannot be right"
+NO_WRITING = "the rate of writing is unknown: the engine's count of output cannot be right"
+
+
+@pytest.mark.parametrize(
+    ("usage", "remarks"),
+    [
+        (Usage(cached=100, output=16), {NO_READING}),
+        (Usage(), {NO_READING, NO_WRITING}),
+        (Usage(fresh=10**15, output=10**15), {NO_READING, NO_WRITING}),
+    ],
+    ids=["all of it cached", "nothing", "more than there can be"],
+)
+async def test_counts_that_cannot_be_right_leave_a_rate_unknown_and_say_so(usage: Usage, remarks: set[str]) -> None:
+    found = await told_otherwise(lambda heard: replace(heard, usage=usage))
+
+    assert remarks <= set(found.remarks)
+    assert {point.prefill_tps for point in found.points} == {None}
+    if NO_WRITING in remarks:
+        assert {(point.decode_tps, point.tpot_ms) for point in found.points} == {(None, None)}
+
+
+@pytest.mark.parametrize(("written", "told"), [(5, True), (12, False), (20, False), (64, True)])
+async def test_answers_of_another_length_than_was_asked_for_are_told_of(written: int, told: bool) -> None:
+    found = await told_otherwise(lambda heard: replace(heard, usage=replace(heard.usage, output=written)))
+
+    said = f"answers had about {written} tokens where 16 were asked for: the engine went its own way"
+    assert (said in found.remarks) == told
+
+
+async def test_answers_in_one_piece_blame_nobody_for_taking_no_more_at_once() -> None:
+    found = await told_otherwise(lambda heard: replace(heard, pieces=(heard.last,)))
+
+    assert "the rate of writing is unknown: answers came in one piece" in found.remarks
+    assert not any("the engine takes no more" in remark for remark in found.remarks)
+
+
+async def test_a_cache_that_is_faster_than_chance_can_tell_is_no_rate() -> None:
+    found = await measured(Rates(holds_prefixes=True, cached=1e9))
+
+    assert found.cached_tps is None
+    assert "cached input passes at once" in found.remarks
+
+
+async def test_a_rate_of_reading_that_chance_made_is_said_not_to_be_sure() -> None:
+    chance = Random(3)
+
+    def held_up(heard: Heard) -> Heard:
+        late = chance.uniform(0.0, 0.2)
+        return replace(heard, pieces=tuple(at + late for at in heard.pieces))
+
+    found = await told_otherwise(held_up, Rates(prefill=2000.0))
+    steady = await told_otherwise(lambda heard: heard, Rates(prefill=2000.0))
+
+    assert any(
+        remark.startswith("the rate of reading is not sure: half of the prompts say") for remark in found.remarks
+    )
+    assert not any("not sure" in remark for remark in steady.remarks)

@@ -44,6 +44,17 @@ def test_a_straight_line_is_found(latency: float, slope: float, lengths: list[in
     assert found.latency == pytest.approx(latency, rel=1e-3, abs=1e-3 * slope * max(lengths))
 
 
+def test_reading_that_slows_down_is_never_told_slower_than_it_was_seen() -> None:
+    samples = [(500, 3.3), (1000, 9.0), (2000, 36.0), (4000, 150.0)]
+
+    found = line(samples)
+
+    assert found is not None
+    assert found.latency == 0
+    assert min(tokens / seconds for tokens, seconds in samples) <= found.rate <= 500 / 3.3
+    assert not found.is_sure
+
+
 def test_one_answer_that_was_held_up_does_not_bend_the_line() -> None:
     samples = [(length, 0.1 + 0.001 * length) for length in (500, 500, 500, 2000, 2000, 2000, 8000, 8000, 8000)]
     samples[4] = (2000, 30.0)
@@ -81,3 +92,31 @@ def test_the_slowest_is_one_that_was_seen_and_few_are_slower(values: list[float]
 
     assert found in values
     assert sum(value > found for value in values) <= 0.05 * len(values)
+
+
+@pytest.mark.parametrize("gathered", [10, 50, 64])
+def test_an_engine_that_gathers_what_it_sends_looks_no_slower(gathered: int) -> None:
+    """SGLang and vLLM send the first token alone, then as many at once as `--stream-interval` says."""
+    sizes = [1, *(min(gathered, 127 - sent) for sent in range(0, 127, gathered))]
+    pieces = [1.0 + 0.02 * (sum(sizes[: n + 1]) - 1) for n in range(len(sizes))]
+    answer = Heard(0.0, tuple(pieces), Usage(fresh=100, output=128), tuple(5 * size for size in sizes))
+
+    assert answer.tpot == pytest.approx(0.02)
+    assert together([answer]) == pytest.approx(50)
+
+
+def test_tokens_that_come_one_by_one_are_one_each_however_long() -> None:
+    answer = Heard(0.0, (1.0, 1.1, 1.2, 1.3), Usage(fresh=100, output=4), (40, 1, 1, 1))
+
+    assert answer.tpot == pytest.approx(0.1)
+
+
+def test_a_rate_that_two_lengths_say_otherwise_than_two_others_is_not_sure() -> None:
+    even = line([(length, 0.1 + 0.001 * length) for length in (500, 2000, 8000)])
+    jittery = line([(100, 0.02), (100, 0.09), (100, 0.05), (400, 0.06), (400, 0.15), (400, 0.08)])
+
+    assert even is not None
+    assert even.is_sure
+    assert jittery is not None
+    assert not jittery.is_sure
+    assert jittery.between[0] <= jittery.seconds_a_token <= jittery.between[1]

@@ -184,3 +184,19 @@ async def test_whoever_comes_and_goes_the_slots_are_kept_and_no_one_waits_beside
             visitor.leave.set()
         await asyncio.gather(*(visitor.task for visitor in visitors), return_exceptions=True)
     assert queues.load("near") == (0, 0)
+
+
+async def test_who_was_let_in_is_counted_whether_they_waited_or_not() -> None:
+    queues, at = Queues(), queued()
+    assert queues.let_in(at.name) == 0
+    first = Visitor(queues, at)
+    await first.inside.wait()
+    second = Visitor(queues, at)
+    await asyncio.sleep(0)
+    assert queues.let_in(at.name) == 1
+    first.leave.set()
+    await second.inside.wait()
+    second.leave.set()
+    await asyncio.gather(first.task, second.task)
+
+    assert (queues.let_in(at.name), queues.load(at.name)) == (2, (0, 0))
