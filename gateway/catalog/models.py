@@ -54,6 +54,8 @@ class CacheLayers:
     """GQA: over which tensor parallelism divides them; MLA is repeated on every rank."""
     window: int | None = None
     """Tokens that a sliding window keeps at most; None: all."""
+    index_values: int | None = None
+    """Of an index beside them, kept in two bytes each whatever the rest is in; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,7 @@ class _CacheEntry(Strict):
     values_per_token: Count
     kv_heads: Count | None = None
     window: Count | None = None
+    index_values: Count | None = None
 
     @model_validator(mode="after")
     def _has_heads(self) -> Self:

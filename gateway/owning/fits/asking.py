@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from gateway.catalog.models import find_model
 from gateway.economics import fit as arithmetic
-from gateway.economics.fit import Asked, Shape
+from gateway.economics.layouts import Asked, Shape
 from gateway.economics.memory import Division, Kept, attention_bytes
 from gateway.errors import BadRequest
-from gateway.owning.fits import commands
+from gateway.owning.fits import commands, reasons
 from gateway.owning.fits.commands import Plan
 from gateway.owning.fits.links import cards_per_node
 from gateway.owning.fits.places import Given, Place, place
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date
 
-    from gateway.catalog.models import Model, Quant, Use
+    from gateway.catalog.models import CacheLayers, Model, Quant, Use
     from gateway.economics.fit import Fit
     from gateway.owning.fits.commands import CacheType, Engine
     from gateway.owning.fits.this_machine import Machine
@@ -28,6 +28,7 @@ CONTEXT, CONCURRENCY = 32_768, 1
 SLOTS: dict[Engine, int] = {"vllm": 5, "sglang": 5, "llama_server": 1}
 """State slots that engines keep for one request."""
 _VALUE_BYTES: dict[CacheType, int] = {"fp8": 1, "bf16": 2}
+_INDEX_BYTES = 2
 _ENGINES: dict[str, Engine] = {engine: engine for engine in commands.PORTS}
 
 
@@ -84,18 +85,21 @@ class Asking:
             concurrency=self.question.concurrency,
             shapes=tuple(_shapes(model, quant, self.question.engine)),
             workspace_bytes=quant.overhead_bytes,
-            is_fp4=_is_fp4(quant),
+            is_fp4=quant.is_fp4,
+            layers=model.layers,
+            reads_all=model.experts is None,
+            by_layers=self.engine == "llama_server",
         )
 
     def _division(self) -> Division:
-        """Nobody's choice, unless the engine puts whole layers on each card."""
-        stages = self.place.devices.count if self.engine == "llama_server" else 1
-        return Division(context=self.question.context_ranks, pipeline=stages, state_slots=SLOTS[self.engine])
+        """Nobody's choice yet."""
+        return Division(context=self.question.context_ranks, state_slots=SLOTS[self.engine])
 
     def plan(self, fitted: Fit) -> Plan:
         """How the engine is started on it."""
         devices, shape = self.place.devices, fitted.shape
-        nodes = max(1, -(-devices.count // cards_per_node(self.place.gpu)))
+        gpus = min(fitted.ranks, devices.count) if fitted.is_on_accelerators else devices.count
+        nodes = max(1, -(-gpus // cards_per_node(self.place.gpu)))
         return Plan(
             engine=self.engine,
             model=self.model,
@@ -104,16 +108,24 @@ class Asking:
             gpu=devices.name,
             architecture=self.place.architecture,
             vendor=self.place.vendor,
-            gpus=devices.count,
-            nodes=shape.nodes if shape and shape.gpus == devices.count else nodes,
+            gpus=gpus,
+            nodes=shape.nodes if shape else nodes,
             tensor=fitted.division.tensor,
             pipeline=fitted.division.pipeline,
             context=self.question.context,
-            concurrency=self.question.concurrency,
+            concurrency=-(-self.question.concurrency // fitted.copies),
             cache=self.cache,
             context_ranks=self.question.context_ranks,
+            copies=fitted.copies,
             is_accelerated=devices.accelerator_bytes > 0,
+            layers_held=self._layers_held(fitted),
         )
+
+    def _layers_held(self, fitted: Fit) -> int:
+        """As if all layers were alike, and none lay on two cards."""
+        parts, layers = fitted.bytes, self.model.layers or 0
+        free = self.place.devices.accelerator_bytes - parts.workspace - parts.cached
+        return max(min(layers, free * layers // parts.weights), 0)
 
 
 def asking(question: Question, today: date, here: Machine | None) -> Asking:
@@ -122,11 +134,22 @@ def asking(question: Question, today: date, here: Machine | None) -> Asking:
     quant = _quant(model, question.quant)
     where = place(question.given, today, here)
     usual: Engine = "llama_server" if quant.format == "gguf" else "vllm"
-    found = _with(question, model, quant, where, question.engine or usual)
+    engine = question.engine or usual
+    if not commands.reads(engine, quant):
+        raise BadRequest(_unread(engine, model, quant), param="engine")
+    found = _with(question, model, quant, where, engine)
     shape = found.fitted().shape
     if question.engine is None and shape is not None and shape.engine != usual and shape.engine in commands.PORTS:
         return _with(question, model, quant, where, _ENGINES[shape.engine])
     return found
+
+
+def _unread(engine: Engine, model: Model, quant: Quant) -> str:
+    """That an engine does not read that form, and which others it does."""
+    forms = [each.name for each in model.quants if commands.reads(engine, each)]
+    others = f"take --quant {' or '.join(forms)}, or leave --engine out" if forms else "leave --engine out"
+    called = reasons.called(engine)
+    return f"{called} does not read {quant.name} of {model.title}, whose files are {quant.format}: {others}"
 
 
 def _with(question: Question, model: Model, quant: Quant, where: Place, engine: Engine) -> Asking:
@@ -156,9 +179,7 @@ def _quant(model: Model, name: str) -> Quant:
 def kept(model: Model, cache: CacheType) -> Kept:
     """What a model's layers keep beside its weights, each kind of layer by its own rule."""
     full = [layers for layers in model.cache if layers.window is None]
-    sizes = {
-        layers: attention_bytes(layers.layers, layers.values_per_token, _VALUE_BYTES[cache]) for layers in model.cache
-    }
+    sizes = {layers: _bytes_per_token(layers, cache) for layers in model.cache}
     divided = sum(sizes[layers] for layers in full if layers.kind == "gqa")
     heads = [layers.kv_heads for layers in model.cache if layers.kv_heads is not None]
     return Kept(
@@ -170,8 +191,14 @@ def kept(model: Model, cache: CacheType) -> Kept:
     )
 
 
+def _bytes_per_token(layers: CacheLayers, cache: CacheType) -> int:
+    index = attention_bytes(layers.layers, layers.index_values or 0, _INDEX_BYTES)
+    return attention_bytes(layers.layers, layers.values_per_token, _VALUE_BYTES[cache]) + index
+
+
 def _shapes(model: Model, quant: Quant, engine: Engine | None) -> Iterator[Shape]:
-    for each in model.topologies:
+    """Those of engines that are started from here come first."""
+    for each in sorted(model.topologies, key=lambda each: each.engine not in commands.PORTS):
         if each.quant == quant.name and engine in (None, each.engine):
             yield Shape(
                 engine=each.engine,
@@ -188,7 +215,3 @@ def _shapes(model: Model, quant: Quant, engine: Engine | None) -> Iterator[Shape
                 max_context=each.max_context,
                 max_concurrency=each.max_concurrency,
             )
-
-
-def _is_fp4(quant: Quant) -> bool:
-    return quant.format == "safetensors" and "FP4" in f"{quant.name} {quant.quality or ''}".upper()

@@ -23,6 +23,8 @@ CacheType = Literal["fp8", "bf16"]
 PORTS: dict[Engine, int] = {"vllm": 8000, "sglang": 30000, "llama_server": 8080}
 NVIDIA_DRIVER = 580
 """The least driver for CUDA 13."""
+_PARTLY = frozenset({"quant_hybrid", "disk_stream"})
+"""Where accelerators hold a part of the weights at most."""
 _COMMIT = "COMMIT"
 """Stands where the commit has to be put in."""
 _HEAD = "HEAD_ADDRESS"
@@ -31,6 +33,11 @@ _COOKBOOK = "SGLang cookbook for Kimi K3"
 _K3 = frozenset({"kimi-k3", "kimi-k3.1-pro"})
 _HOPPER_CONTEXT, _HOPPER_REQUESTS = 32_768, 5
 _FP8_ATTENTION = json.dumps({"mla_prefill_backend": "FLASHINFER", "use_prefill_query_quantization": True})
+_SHARED_ATTENTION = json.dumps({"mla_prefill_backend": "TRTLLM_RAGGED", "use_prefill_query_quantization": True})
+"""What the recipe sets where ranks share the tokens of the cache (DCP)."""
+_ROCM_COMPILATION = json.dumps({"cudagraph_mode": "FULL_DECODE_ONLY", "custom_ops": ["+fused_rms_norm_gated"]})
+_GROUPS = {"h200": 2, "gb200": 4}
+"""Nodes of K3 with vLLM on which the recipe has been run as data-parallel groups, each of one node's ranks."""
 
 _PARSERS: dict[str, tuple[str | None, str | None]] = {
     "kimi-k3": ("kimi_k3", "kimi_k3"),
@@ -52,6 +59,8 @@ _SGLANG_PARSERS: dict[str, tuple[str | None, str | None]] = {
     "deepseek-r1": (None, "deepseek-r1"),
     "llama-3.3-70b": ("llama3", None),
 }
+_FABRICS = frozenset({"gb200", "gb300"})
+"""Whose trays are joined by one fabric."""
 _REMOTE_CODE = frozenset({*_K3, "kimi-k2", "kimi-k2.5", "kimi-k2.6"})
 """Models whose repository brings code of its own."""
 
@@ -79,6 +88,7 @@ class Plan:
     architecture: str
     vendor: str
     gpus: int
+    """Of one copy, as all that follows."""
     nodes: int
     tensor: int
     pipeline: int
@@ -86,8 +96,12 @@ class Plan:
     concurrency: int
     cache: CacheType
     context_ranks: int = 1
+    copies: int = 1
+    """How many such engines the requests take."""
     is_accelerated: bool = True
     """False where a processor alone runs it."""
+    layers_held: int = 0
+    """Whole layers that accelerators hold beside caches and workspace, where they hold a part alone."""
 
     @property
     def folder(self) -> str:
@@ -99,8 +113,19 @@ class Plan:
         return self.model.name in _K3
 
     @property
+    def groups(self) -> int:
+        """Data-parallel groups, one on each node; 1: ranks and stages go over all nodes."""
+        is_such = self.is_k3 and self.engine == "vllm" and self.nodes > 1 and _GROUPS.get(self.gpu) == self.nodes
+        return self.nodes if is_such else 1
+
+    @property
     def needs_remote_code(self) -> bool:
         return self.engine != "llama_server" and self.model.name in _REMOTE_CODE
+
+
+def reads(engine: Engine, quant: Quant) -> bool:
+    """True if the engine reads files of that form."""
+    return (engine == "llama_server") == (quant.format == "gguf")
 
 
 def folder(model: Model, quant: Quant) -> str:
@@ -119,7 +144,7 @@ def refuses_fp8(engine: Engine, model: Model, architecture: str) -> bool:
 
 def download(model: Model, quant: Quant) -> Line | None:
     """The line that fetches one form at one commit; None where no public repository holds it."""
-    repository = quant.repository or model.repository
+    repository = quant.repository
     if repository is None or not model.open_weights:
         return None
     words = ["hf", "download", repository, "--revision", quant.revision or _COMMIT]
@@ -153,8 +178,8 @@ def _vllm(plan: Plan) -> Line:
 def _vllm_options(plan: Plan) -> Iterator[str]:
     if plan.needs_remote_code:
         yield "--trust-remote-code"
-    yield from ("--tensor-parallel-size", str(plan.tensor))
-    if plan.pipeline > 1:
+    yield from ("--tensor-parallel-size", str(plan.tensor if plan.groups == 1 else plan.gpus // plan.groups))
+    if plan.pipeline > 1 and plan.groups == 1:
         yield from ("--pipeline-parallel-size", str(plan.pipeline))
     if plan.context_ranks > 1:
         yield from ("--decode-context-parallel-size", str(plan.context_ranks))
@@ -172,23 +197,35 @@ def _vllm_options(plan: Plan) -> Iterator[str]:
 
 
 def _k3_options(plan: Plan) -> Iterator[str]:
+    """As the recipe has them, which leaves the kernels of the experts to vLLM but on Hopper."""
     yield from ("--load-format", "auto" if plan.vendor == "AMD" else "fastsafetensors")
     yield from ("--gpu-memory-utilization", _memory_share(plan))
+    is_shared = plan.context_ranks > 1
     if plan.cache == "fp8":
-        yield from ("--kv-cache-dtype", "fp8", "--attention-config", _FP8_ATTENTION)
+        yield from ("--kv-cache-dtype", "fp8", "--attention-config", _SHARED_ATTENTION if is_shared else _FP8_ATTENTION)
     if plan.architecture == "hopper":
-        yield from ("--moe-backend", "marlin", "--disable-custom-all-reduce")
+        yield from ("--moe-backend", "marlin", "--disable-custom-all-reduce", "--no-enable-flashinfer-autotune")
+        yield from ("--max-num-batched-tokens", "4096", "--attention-backend", "FLASHMLA")
         return
     yield "--enable-prefix-caching"
-    yield from ("--moe-backend", "auto")
+    if is_shared:
+        yield from ("--dcp-comm-backend", "a2a", "--attention-backend", "TOKENSPEED_MLA")
     if plan.architecture == "blackwell":
         yield "--no-enable-flashinfer-autotune"
+        yield from (("--max-num-batched-tokens", "8192") if _has_stages(plan) else ())
+    if plan.vendor == "AMD":
+        yield from ("--mm-encoder-tp-mode", "data", "--max-num-batched-tokens", "4096")
+        yield from ("--compilation-config", _ROCM_COMPILATION)
+
+
+def _has_stages(plan: Plan) -> bool:
+    return plan.pipeline > 1 and plan.groups == 1
 
 
 def _memory_share(plan: Plan) -> str:
     if plan.architecture == "hopper":
         return "0.97"
-    return "0.90" if plan.pipeline > 1 else "0.95"
+    return "0.90" if _has_stages(plan) else "0.95"
 
 
 def _container(plan: Plan) -> list[str]:
@@ -196,23 +233,42 @@ def _container(plan: Plan) -> list[str]:
     network = "--network host" if plan.nodes > 1 else f"-p 127.0.0.1:{PORTS['vllm']}:8000"
     if plan.vendor == "AMD":
         devices = "--device /dev/kfd --device /dev/dri --group-add video --security-opt seccomp=unconfined"
-        image, more = "vllm/vllm-openai-rocm:kimi-k3", ["-e VLLM_ROCM_USE_AITER=1", "-e VLLM_USE_BREAKABLE_CUDAGRAPH=0"]
+        image = "vllm/vllm-openai-rocm:kimi-k3"
     else:
-        devices, image, more = "--gpus all", "vllm/vllm-openai:kimi-k3", []
+        devices, image = "--gpus all", "vllm/vllm-openai:kimi-k3"
     listening = ["--host 127.0.0.1 --port 8000"] if plan.nodes > 1 else []
     return [
         f"docker run --rm {devices} --ipc=host",
         network,
         f'-v "$PWD/{plan.folder}:/model:ro"',
         "-e HF_HUB_OFFLINE=1 -e VLLM_ENGINE_READY_TIMEOUT_S=3600",
-        *more,
+        *_surroundings(plan),
         f"{image} /model",
         *listening,
     ]
 
 
+def _surroundings(plan: Plan) -> Iterator[str]:
+    """What the recipe sets in the environment of the container."""
+    if plan.vendor == "AMD":
+        yield "-e VLLM_ROCM_USE_AITER=1 -e VLLM_ROCM_USE_AITER_MOE_SITUV2_A8W4=1 -e AITER_BF16_FP8_MOE_BOUND=0"
+        yield "-e SAFETENSORS_FAST_GPU=1 -e VLLM_USE_BREAKABLE_CUDAGRAPH=0"
+    if plan.architecture == "hopper":
+        yield "-e PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+    if plan.gpu in _FABRICS and plan.nodes > 1:
+        yield "-e NCCL_MNNVL_ENABLE=1 -e NCCL_CUMEM_ENABLE=1 -e NCCL_NVLS_ENABLE=1"
+    elif _has_stages(plan):
+        yield "-e NCCL_CUMEM_ENABLE=1"
+    if _has_stages(plan):
+        yield "-e VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS=1800"
+
+
 def _vllm_nodes(plan: Plan, rank: int) -> list[str]:
     silent = ["--headless"] if rank else []
+    if plan.groups > 1:
+        first = [f"--data-parallel-start-rank {rank}"] if rank else []
+        groups = f"--data-parallel-size {plan.groups} --data-parallel-size-local 1"
+        return [f"{groups} --data-parallel-address {_HEAD}", *first, *silent]
     return [f"--nnodes {plan.nodes} --node-rank {rank} --master-addr {_HEAD}", *silent]
 
 
@@ -225,7 +281,9 @@ def _vllm_traps(plan: Plan) -> Iterator[Sentence]:
         facts = {"requests": _HOPPER_REQUESTS, "length_tokens": _HOPPER_CONTEXT}
         yield Sentence("trap.hopper_limits", facts, _RECIPE)
         yield Sentence("trap.h200_out_of_memory", {}, "vLLM recipes issue 698")
-    if plan.is_k3 and plan.pipeline > 1:
+    if plan.is_k3 and plan.groups > 1:
+        yield Sentence("trap.groups", {"groups": plan.groups}, _RECIPE)
+    if plan.is_k3 and _has_stages(plan):
         yield Sentence("trap.pipeline_memory", {}, _RECIPE)
     if plan.is_k3:
         yield Sentence("trap.padding", {}, "vLLM issue 51124")
@@ -258,7 +316,7 @@ def _sglang(plan: Plan) -> Line:
         *(["--trust-remote-code"] if plan.needs_remote_code else []),
         *_parsers(_SGLANG_PARSERS.get(plan.model.name, (None, None))),
     ]  # fmt: skip
-    fabric = "NCCL_MNNVL_ENABLE=1 NCCL_CUMEM_ENABLE=1 " if plan.gpu in {"gb200", "gb300"} and plan.nodes > 1 else ""
+    fabric = "NCCL_MNNVL_ENABLE=1 NCCL_CUMEM_ENABLE=1 " if plan.gpu in _FABRICS and plan.nodes > 1 else ""
     lines = [f"{fabric}HF_HUB_OFFLINE=1 python3 -m sglang.launch_server --model-path ./{plan.folder}", *_pairs(options)]
     return Line(_on_nodes(plan, lines, _sglang_nodes), tuple(_sglang_traps(plan)))
 
@@ -278,7 +336,6 @@ def _sglang_traps(plan: Plan) -> Iterator[Sentence]:
 
 
 def _llama(plan: Plan) -> Line:
-    part = "*-00001-of-*.gguf" if plan.quant.files != 1 else "*.gguf"
     options = [
         "--alias", plan.model.name,
         "--host", "127.0.0.1", "--port", str(PORTS["llama_server"]),
@@ -287,15 +344,17 @@ def _llama(plan: Plan) -> Line:
         *_llama_places(plan),
         *(["--temp", "1.0", "--top-p", "0.95"] if plan.is_k3 else []),
     ]  # fmt: skip
-    found = f"--model \"$(find ./{plan.folder} -name '{part}' | sort | head -1)\""
+    found = f"--model \"$(find ./{plan.folder} -name '*.gguf' ! -name 'mmproj*' | sort | head -1)\""
     return Line(_joined(["llama-server", found, *_pairs(options)]), tuple(_llama_traps(plan)))
 
 
 def _llama_places(plan: Plan) -> list[str]:
     if not plan.is_accelerated:
         return ["--n-gpu-layers", "0"]
-    if plan.verdict in {"quant_hybrid", "disk_stream"}:
+    if plan.verdict in _PARTLY and plan.model.experts:
         return ["--n-gpu-layers", "99", "--override-tensor", r"\.ffn_.*_exps\.=CPU"]
+    if plan.verdict in _PARTLY:
+        return ["--n-gpu-layers", str(plan.layers_held)]
     return ["--n-gpu-layers", "99"]
 
 
@@ -304,14 +363,20 @@ def _llama_traps(plan: Plan) -> Iterator[Sentence]:
     yield Sentence("trap.llama_memory")
     if plan.is_k3:
         yield Sentence("trap.gguf_vision", {}, "llama.cpp pull request 26185; unslothai fork, pull request 48")
-    if plan.is_accelerated and plan.verdict in {"quant_hybrid", "disk_stream"}:
-        yield Sentence("trap.experts_in_memory")
+    if plan.is_accelerated and plan.verdict in _PARTLY:
+        yield Sentence("trap.experts_in_memory" if plan.model.experts else "trap.layers_in_memory")
+    if plan.nodes > 1 or (plan.gpus > 1 and plan.architecture == "apple"):
+        yield Sentence("trap.llama_rpc", {"count": plan.gpus}, "llama.cpp, tools/rpc")
     if plan.verdict == "disk_stream":
         yield Sentence("trap.disk_reads")
     yield from _common_traps(plan)
 
 
 def _common_traps(plan: Plan) -> Iterator[Sentence]:
+    if plan.copies > 1:
+        yield Sentence("trap.copies", {"copies": plan.copies, "ranks": plan.gpus})
+    if plan.model.name == "kimi-k3.1-pro":
+        yield Sentence("trap.k31_build", {}, "SGLang cookbook for Kimi K3.1 Pro, November 2026")
     if plan.needs_remote_code:
         yield Sentence("trap.remote_code")
     if plan.is_k3:

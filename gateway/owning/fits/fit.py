@@ -61,8 +61,11 @@ class Answer:
     @property
     def headline(self) -> Sentence:
         """The verdict in a sentence."""
-        apart = ".processor" if self.fit.because == "cpu_memory" else ""
-        return Sentence(f"verdict.{self.fit.verdict}{apart}")
+        if self.fit.because == "cpu_memory":
+            return Sentence("verdict.quant_hybrid.processor")
+        if self.fit.verdict == "quant_hybrid" and self.model.experts is None:
+            return Sentence("verdict.quant_hybrid.layers")
+        return Sentence(f"verdict.{self.fit.verdict}")
 
     @property
     def why(self) -> Sentence:
@@ -91,7 +94,7 @@ def answer(question: Question, today: date, here: Machine | None = None) -> Answ
         links=links(found.place, plan.nodes),
         instead=tuple(instead(found, fitted, today, here)),
         download=commands.download(found.model, found.quant),
-        start=commands.start(plan) if _starts(plan) else None,
+        start=commands.start(plan) if _starts(found, fitted) else None,
         checks=() if fitted.verdict == "no" else preflight.checks(plan, found.place),
         licence=licences.notes(found.model, question.use),
         figures=(*found.place.figures, *_figures(found)),
@@ -99,15 +102,29 @@ def answer(question: Question, today: date, here: Machine | None = None) -> Answ
     )
 
 
-def _starts(plan: Plan) -> bool:
-    """False where it does not fit, and where the engine does not read weights from the host's memory or the disk."""
-    return plan.verdict != "no" and (plan.verdict not in _SLOW or plan.engine == "llama_server")
+def _starts(found: Asking, fitted: Fit) -> bool:
+    """False where it does not fit, and where another engine than this one is what holds it."""
+    if fitted.verdict == "no" or _other_engine(found, fitted):
+        return False
+    return found.engine == "llama_server" or not _needs_llama(found, fitted)
+
+
+def _other_engine(found: Asking, fitted: Fit) -> str | None:
+    """The engine whose shape it rests on, if it is none that is started from here."""
+    engine = fitted.shape.engine if fitted.shape else found.engine
+    return None if engine == found.engine else engine
+
+
+def _needs_llama(found: Asking, fitted: Fit) -> bool:
+    """True where the host's memory or the disk hold a part, and where host and accelerator share one memory."""
+    return fitted.verdict in _SLOW or found.place.kind == "unified"
 
 
 def every_form(question: Question, today: date, here: Machine | None = None) -> tuple[Answer, ...]:
-    """The same for every form of the model, the largest first."""
+    """The same for every form of the model that the engine reads, the largest first; BadRequest if it reads none."""
     model = find(question.model)
-    forms = sorted(model.quants, key=lambda quant: -quant.memory_bytes)
+    read = [form for form in model.quants if question.engine is None or commands.reads(question.engine, form)]
+    forms = sorted(read or model.quants, key=lambda quant: -quant.memory_bytes)
     return tuple(answer(replace(question, quant=form.name), today, here) for form in forms)
 
 
@@ -125,13 +142,19 @@ def _notes(found: Asking, fitted: Fit, today: date) -> Iterator[Sentence]:
             "active_bytes": active, "weights_bytes": quant.weights_bytes,
         }  # fmt: skip
         yield Sentence("note.active_is_not_stored", facts)
-    if fitted.verdict in _SLOW and found.engine != "llama_server":
+    other = _other_engine(found, fitted)
+    if fitted.verdict != "no" and other:
+        yield Sentence("note.other_engine", {"engine": reasons.called(other)})
+    if _needs_llama(found, fitted) and fitted.verdict != "no" and found.engine != "llama_server":
         yield from _other_format(found)
     yield from _cache_notes(found)
     yield from reasons.traits(fitted)
     if fitted.verdict != "no" and fitted.ceiling_tps is None:
         code, option = _BANDWIDTHS.get(fitted.verdict, ("note.no_bandwidth", "--gpu-bandwidth"))
         yield Sentence(code, {"option": option})
+    if fitted.verdict != "no" and model.open_weights and quant.repository is None:
+        folder = commands.folder(model, quant)
+        yield Sentence("note.no_repository", {"quant": quant.name, "model": model.title, "folder": folder})
     if found.place.here is None and devices.is_accelerator and not devices.host_bytes:
         yield Sentence("note.host_not_given", {"option": "--host-memory"})
     needed = quant.free_disk_bytes

@@ -10,15 +10,18 @@ from gateway.catalog.models import models
 from gateway.economics import fit as arithmetic
 from gateway.owning.fits import reasons
 from gateway.owning.fits.asking import asking
-from gateway.owning.fits.places import short_title
+from gateway.owning.fits.commands import PORTS
+from gateway.owning.fits.places import Given, short_title
 from gateway.owning.fits.sentences import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date
 
+    from gateway.catalog.models import Topology
     from gateway.economics.fit import Fit, Verdict
     from gateway.owning.fits.asking import Asking
+    from gateway.owning.fits.commands import Engine
     from gateway.owning.fits.sentences import Fact
     from gateway.owning.fits.this_machine import Machine
 
@@ -27,7 +30,8 @@ _BEST: tuple[Verdict, ...] = (
 )  # fmt: skip
 _SLOW = frozenset({"quant_hybrid", "disk_stream"})
 _STATUSES = ("verified", "stated", "unsupported")
-_MOST_SHAPES = 4
+_MOST_SHAPES, _MOST_COPIES = 4, 8
+_ENGINES: dict[str, Engine] = {engine: engine for engine in PORTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +51,29 @@ def instead(found: Asking, fitted: Fit, today: date, here: Machine | None) -> It
     """What would hold it, where these machines do not: more of them, a smaller form, other machines, a host."""
     if fitted.verdict != "no" and fitted.verdict not in _SLOW:
         return
-    yield from _more(found)
+    yield from _more(found, today, here)
     yield from _smaller(found, fitted, today, here)
     if fitted.verdict != "quant_hybrid":
         yield from _other_model(found, today, here)
-    yield from _others(found)
+    if fitted.because == "context_beyond_model":
+        return
+    yield from _others(found, today)
     yield Instead("hosted", Sentence("instead.hosted"), found.model.name)
 
 
-def _more(found: Asking) -> Iterator[Instead]:
+def _more(found: Asking, today: date, here: Machine | None) -> Iterator[Instead]:
     """The least number of the same accelerators that holds it by itself."""
     devices = found.place.devices
     if not devices.accelerator_bytes or devices.kind != "gpu":
         return
-    asked = found.asked()
-    free = replace(asked, division=replace(asked.division, pipeline=1))
-    count = arithmetic.least(devices, free)
+    count = arithmetic.least(devices, found.asked())
     if count is None or count <= devices.count:
         return
-    verdict = arithmetic.fit(replace(devices, count=count, host_bytes=0, disk_bytes=0), free).verdict
+    given = replace(found.question.given, count=count, host_bytes=0, disk_bytes=0)
+    more = asking(replace(found.question, given=given), today, here).fitted()
+    if not more.is_on_accelerators:
+        return
+    verdict = more.verdict
     facts: dict[str, Fact] = {
         "count": count,
         "gpu": found.place.title,
@@ -123,25 +131,39 @@ def _held(found: Asking, today: date, here: Machine | None) -> Iterator[Instead]
             yield Instead("model", told, model.name, devices.name, devices.count, form.name, verdict)
 
 
-def _others(found: Asking) -> Iterator[Instead]:
-    """The smallest shapes that engines are known to run it on."""
+def _others(found: Asking, today: date) -> Iterator[Instead]:
+    """The smallest shapes that engines are known to run it on, in as many copies as hold what was asked."""
     seen: set[str] = set()
     shapes = sorted(found.model.topologies, key=lambda each: (each.gpus, _STATUSES.index(each.status)))
     for each in shapes:
         if each.quant != found.quant.name or each.status == "unsupported" or each.gpu in seen:
             continue
+        copies = _copies(found, each, today)
+        if copies is None:
+            continue
         seen.add(each.gpu)
         known = gpus().get(each.gpu)
         facts: dict[str, Fact] = {
-            "count": each.gpus,
+            "count": each.gpus * copies,
             "gpu": short_title(known) if known else each.gpu,
-            "nodes": each.nodes,
+            "nodes": each.nodes * copies,
             "quant": each.quant,
             "engine": reasons.called(each.engine),
             "status": f"@status.{each.status}",
         }
-        code = "instead.shape" if each.nodes == 1 else "instead.shapes"
+        code = "instead.shape" if each.nodes * copies == 1 else "instead.shapes"
         told = Sentence(code, facts, reasons.cited(each.said.source, each.said.as_of))
-        yield Instead("shape", told, found.model.name, each.gpu, each.gpus, each.quant)
+        yield Instead("shape", told, found.model.name, each.gpu, each.gpus * copies, each.quant)
         if len(seen) == _MOST_SHAPES:
             return
+
+
+def _copies(found: Asking, shape: Topology, today: date) -> int | None:
+    """How many copies of a shape hold the requests; None: as many as are thought of do not, or no request fits one."""
+    for copies in range(1, _MOST_COPIES + 1):
+        given = Given(gpu=shape.gpu, count=shape.gpus * copies)
+        question = replace(found.question, given=given, engine=_ENGINES.get(shape.engine), cache=None)
+        fitted = asking(question, today, None).fitted()
+        if fitted.verdict != "no":
+            return copies
+    return None

@@ -24,7 +24,7 @@ def links(place: Place, nodes: int) -> tuple[Sentence, ...]:
     """What has to join them: within a machine, and between machines."""
     gpu, count = place.gpu, place.devices.count
     if place.kind == "unified":
-        return (Sentence("link.unified"),)
+        return (Sentence("link.unified"), *((Sentence("link.computers", {"count": count}),) if count > 1 else ()))
     if not place.devices.is_accelerator:
         return (Sentence("link.memory_channels"),)
     if count == 1:

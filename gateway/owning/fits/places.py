@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from gateway.catalog.hardware import find_gpu, gpus
-from gateway.economics.fit import Devices
+from gateway.economics.layouts import Devices
 from gateway.errors import BadRequest
 from gateway.owning.figures import Figure
 from gateway.owning.fits.sentences import Sentence
@@ -66,6 +66,7 @@ class Place:
 
 def place(given: Given, today: date, here: Machine | None = None) -> Place:
     """The machines that are meant; `here` is this machine, if it is the one. BadRequest where a figure is missing."""
+    _refuse_nothing(given)
     if given.gpu is None and here is None:
         raise BadRequest("say which accelerator is meant (--gpu b300 --count 8), or ask about this machine")
     if given.gpu is None:
@@ -75,6 +76,16 @@ def place(given: Given, today: date, here: Machine | None = None) -> Place:
     if gpu is None or not (gpu.is_known or gpu.kind == "nas"):
         return _unknown(given, gpu, today)
     return _built(given, gpu, None, today)
+
+
+def _refuse_nothing(given: Given) -> None:
+    """Memory and speed of nothing are no figures: who knows none leaves them out."""
+    for option, figure in (
+        ("--gpu-memory", given.gpu_bytes), ("--gpu-bandwidth", given.gpu_bytes_per_second),
+        ("--host-bandwidth", given.host_bytes_per_second), ("--disk-bandwidth", given.disk_bytes_per_second),
+    ):  # fmt: skip
+        if figure is not None and figure < 1:
+            raise BadRequest(f"{option} should be more than nothing: leave it out where it is not known")
 
 
 def short_title(gpu: Gpu) -> str:
@@ -146,21 +157,32 @@ def _built(given: Given, gpu: Gpu | None, cards: Cards | None, today: date, here
     host, disk = _host(given, here, gpu), _disk(given, here)
     devices = Devices(
         name=gpu.name if gpu else name or "",
-        count=count,
+        count=1 if is_cpu else count,
         bytes_each=size,
         bytes_per_second=speed,
         native_fp4=gpu.native_fp4 if gpu else False,
         is_accelerator=not is_cpu,
-        host_bytes=host or (size * count if is_cpu else 0),
+        host_bytes=host or (size if is_cpu else 0),
         host_bytes_per_second=given.host_bytes_per_second or (speed if is_cpu else None),
         disk_bytes=disk or 0,
         disk_bytes_per_second=given.disk_bytes_per_second,
         kind=gpu.kind if gpu else here.kind if here else "gpu",
     )
-    title = short_title(gpu) if gpu else cards.title if cards else name or ""
+    title = _title(gpu, cards, name)
     figures = (*told_by, *_speed_figure(given, gpu), *_around(given, today, here))
-    notes = (*(here.notes if here else ()), *_label_note(given, gpu, cards))
+    alone = (Sentence("note.one_computer", {"count": count}),) if is_cpu and count > 1 else ()
+    notes = (*(here.notes if here else ()), *_label_note(given, gpu, cards), *alone)
     return Place(devices, gpu, title, gpu.architecture if gpu else "", gpu.vendor if gpu else "", figures, notes, here)
+
+
+def _title(gpu: Gpu | None, cards: Cards | None, name: str | None) -> str:
+    """What they are called: as the catalog does, else as their driver or their owner does.
+
+    The catalog's title of a machine with one memory names a size of it, and this one may have another.
+    """
+    if gpu is not None and (cards is None or gpu.kind != "unified"):
+        return short_title(gpu)
+    return cards.title if cards else name or ""
 
 
 def _memory(given: Given, gpu: Gpu | None, cards: Cards | None, today: date) -> tuple[int, tuple[Figure, ...]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gateway.economics.fit import Fit
     from gateway.owning.fits.sentences import Fact
 
-_SIZES = frozenset({"there", "weights", "needed", "in_memory", "short", "free"})
+_SIZES = frozenset({"there", "weights", "needed", "in_memory", "short", "free", "fullest", "each"})
 ENGINES = {
     "vllm": "vLLM", "sglang": "SGLang", "llama_server": "llama.cpp", "tensorrt_llm": "TensorRT-LLM", "dynamo": "Dynamo",
 }  # fmt: skip
@@ -24,6 +24,8 @@ def why(fit: Fit, title: str) -> Sentence:
     """The reason of a verdict; `title` is what the machines are called."""
     facts: dict[str, Fact] = {(f"{name}_bytes" if name in _SIZES else name): fact for name, fact in fit.facts.items()}
     facts |= {"gpu": title}
+    if fit.failed_rule is not None:
+        facts["rule"] = f"@rule.{fit.failed_rule}"
     if "engine" in facts:
         facts["engine"] = called(str(facts["engine"]))
     return Sentence(f"why.{_code(fit)}", facts, source(fit))
@@ -31,12 +33,18 @@ def why(fit: Fit, title: str) -> Sentence:
 
 def traits(fit: Fit) -> Iterator[Sentence]:
     """What else the arithmetic has seen."""
+    facts: dict[str, Fact] = {
+        "padding_bytes": fit.bytes.padding, "workspace_bytes": fit.bytes.workspace,
+        "copies": fit.copies, "ranks": fit.ranks, "idle": fit.idle, "more": fit.idle // fit.ranks,
+    }  # fmt: skip
     for trait in fit.traits:
-        yield Sentence(f"trait.{trait}", {"padding_bytes": fit.bytes.padding, "workspace_bytes": fit.bytes.workspace})
+        yield Sentence(f"trait.{trait}", facts)
 
 
 def source(fit: Fit) -> str:
-    """Of the topology that the verdict rests on, with its day."""
+    """Of the topology that the verdict rests on, with its day; a division that is asked for has none."""
+    if fit.because == "tensor":
+        return ""
     if fit.shape is None:
         return str(fit.facts.get("source", ""))
     return cited(fit.shape.source, fit.shape.as_of)
@@ -57,6 +65,8 @@ def called(engine: str) -> str:
 def _code(fit: Fit) -> str:
     if fit.because == "too_small" and "gpus_needed" in fit.facts:
         return "too_small.minimum"
+    if fit.because == "whole_layers" and "most" in fit.facts:
+        return "whole_layers.most"
     if fit.because == "beyond_recipe" and not {"recipe_context", "recipe_concurrency"} <= fit.facts.keys():
         return "beyond_recipe.context" if "recipe_context" in fit.facts else "beyond_recipe.concurrency"
     return fit.because

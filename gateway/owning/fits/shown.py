@@ -55,6 +55,8 @@ def as_dict(answer: Answer, today: date) -> dict[str, Any]:
             "tensor": fit.division.tensor,
             "pipeline": fit.division.pipeline,
             "context": fit.division.context,
+            "copies": fit.copies,
+            "idle": fit.idle,
         },
         "topology": _topology(fit),
         "notes": _said(answer.notes),
@@ -87,10 +89,10 @@ def _bytes(answer: Answer) -> dict[str, int]:
     """What the model itself takes for what was asked, each part once, however the devices share it."""
     question, once = answer.question, Division(state_slots=1)
     return {
-        "weights": answer.fit.bytes.weights,
+        "weights": answer.fit.bytes.weights // answer.fit.copies,
         "kda_state": ceil(state_bytes(answer.kept, once)) * question.concurrency,
         "mla_cache": ceil(cache_bytes(answer.kept, question.context, once)) * question.concurrency,
-        "workspace": answer.fit.bytes.workspace,
+        "workspace": answer.fit.bytes.workspace // answer.fit.copies,
     }
 
 

@@ -37,8 +37,8 @@ _NAMES = (
     (re.compile(r"\bGB200\b"), "gb200"),
     (re.compile(r"\bB300\b"), "b300"),
     (re.compile(r"\bB200\b"), "b200"),
-    (re.compile(r"\bH200\b"), "h200"),
-    # The PCIe and NVL cards of that name have other memory and other bandwidth.
+    # The PCIe and NVL cards of these names have other memory, other bandwidth or other links.
+    (re.compile(r"\bH200\b(?!.*\bNVL\b)"), "h200"),
     (re.compile(r"\bH100\b(?!.*\b(?:PCIe|NVL)\b)"), "h100"),
     (re.compile(r"\bA100\b"), "a100"),
     (re.compile(r"\bRTX 6000 Ada\b"), "rtx6000-ada"),

@@ -20,6 +20,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "Yes, but slowly: the experts lie in the host's memory.",
         "Sim, mas devagar: os especialistas ficam na memória do computador.",
     ),
+    "verdict.quant_hybrid.layers": (
+        "Yes, but slowly: a part of the layers lies in the host's memory.",
+        "Sim, mas devagar: uma parte das camadas fica na memória do computador.",
+    ),
     "verdict.quant_hybrid.processor": (
         "Yes, but slowly: the processor computes, and all of it lies in the computer's memory.",
         "Sim, mas devagar: quem calcula é o processador, e tudo fica na memória do computador.",
@@ -79,6 +83,19 @@ WORDS: dict[str, tuple[str, str]] = {
         "{count} × {gpu} têm {there_bytes}; os pesos de {model} ({quant}) tomam {weights_bytes}, e com cache e espaço "
         "de trabalho são {needed_bytes}. A menor forma conhecida para o {engine} tem {gpus_needed} delas.",
     ),
+    "why.whole_layers": (
+        "By the sum of bytes {count} × {gpu} would do, but layers are not cut anywhere: over {ranks} of them ({tensor} "
+        "for each layer, {pipeline} stages) the fullest would take {fullest_bytes}, and one has {each_bytes}.",
+        "Pela soma dos bytes {count} × {gpu} bastariam, mas as camadas não se cortam em qualquer lugar: em {ranks} "
+        "delas ({tensor} por camada, {pipeline} estágios) a mais cheia tomaria {fullest_bytes}, e cada uma tem "
+        "{each_bytes}.",
+    ),
+    "why.whole_layers.most": (
+        "By the sum of bytes {count} × {gpu} would do, but llama.cpp spreads a model over {most} devices at most: the "
+        "fullest would take {fullest_bytes}, and one has {each_bytes}.",
+        "Pela soma dos bytes {count} × {gpu} bastariam, mas o llama.cpp espalha um modelo por no máximo {most} "
+        "dispositivos: o mais cheio tomaria {fullest_bytes}, e cada um tem {each_bytes}.",
+    ),
     "why.no_room_for_cache": (
         "The weights fit, but beside them {free_bytes} are left: not enough for the requests and the context that were "
         "asked.",
@@ -109,16 +126,18 @@ WORDS: dict[str, tuple[str, str]] = {
         "Em {count} × {gpu} a receita do {engine} se limita a {recipe_concurrency} pedidos por vez.",
     ),
     "why.tensor": (
-        "Engines cannot divide it so: {tensor} ranks for each layer in {pipeline} stages.",
-        "Os motores não conseguem dividi-lo assim: {tensor} placas por camada em {pipeline} estágios.",
+        "Engines cannot divide it so ({tensor} ranks for each layer in {pipeline} stages): {rule}.",
+        "Os motores não conseguem dividi-lo assim ({tensor} placas por camada em {pipeline} estágios): {rule}.",
     ),
     "why.context_beyond_model": (
         "{model} reads at most {max_context} tokens, and {context} were asked.",
         "{model} lê no máximo {max_context} tokens, e foram pedidos {context}.",
     ),
     "why.nas": (
-        "It has no accelerator and little memory: it is a place for data, not for a model of {weights_bytes}.",
-        "Não tem acelerador e tem pouca memória: é um lugar para dados, não para um modelo de {weights_bytes}.",
+        "It has no accelerator, and less memory than the weights take ({weights_bytes}): it is a place for data, not "
+        "for such a model.",
+        "Não tem acelerador, e tem menos memória do que os pesos tomam ({weights_bytes}): é um lugar para dados, não "
+        "para um modelo assim.",
     ),
     "why.unknown_memory": (
         "No memory at all is known: give the accelerators' or the computer's.",
@@ -138,6 +157,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "o paralelismo de tensores vai por 1, 2, 4, 8, 16 ou 32",
     ),
     "rule.tensor_heads": ("the ranks do not divide the heads", "as placas não dividem as cabeças"),
+    "rule.context_ranks": (
+        "the number of ranks that share the cache does not divide that of ranks that share a layer",
+        "o número de placas que partilham o cache não divide o das que partilham uma camada",
+    ),
     "rule.tensor_vocabulary": ("the ranks do not divide the vocabulary", "as placas não dividem o vocabulário"),
     "rule.too_few_devices": ("fewer devices than ranks", "menos dispositivos que placas pedidas"),
     "trait.padding": (
@@ -153,9 +176,26 @@ WORDS: dict[str, tuple[str, str]] = {
         "The recipe for this shape is held to a short context or few requests.",
         "A receita para esta forma se limita a um contexto curto ou a poucos pedidos.",
     ),
+    "note.no_repository": (
+        "Where {quant} of {model} is published is not recorded here, so there is no line to fetch it: put its files "
+        "into ./{folder}.",
+        "Não está registrado aqui onde {quant} de {model} foi publicado, então não há linha para baixá-lo: ponha os "
+        "arquivos em ./{folder}.",
+    ),
+    "trait.copies": (
+        "So many requests take {copies} copies of the model, each on {ranks} accelerators: every copy is an engine and "
+        "a deployment of its own.",
+        "Tantos pedidos precisam de {copies} cópias do modelo, cada uma em {ranks} aceleradores: cada cópia é um motor "
+        "e uma implantação própria.",
+    ),
     "trait.idle": (
-        "Some devices stand idle, for engines cannot divide the model over all of them.",
-        "Alguns dispositivos ficam parados: os motores não conseguem dividir o modelo por todos.",
+        "{idle} of the accelerators stand idle: a copy of the model takes {ranks}.",
+        "Ficam parados {idle} dos aceleradores: uma cópia do modelo ocupa {ranks}.",
+    ),
+    "trait.more_copies": (
+        "Copies of the model side by side are counted in the most requests at once; what stands idle has room for "
+        "{more} more.",
+        "O máximo de pedidos por vez conta cópias do modelo lado a lado; no que fica parado cabem mais {more}.",
     ),
     "trait.workspace_share": (
         "The engine's workspace ({workspace_bytes}) is assumed: 8% of the memory, where guides say 5 to 15%.",
@@ -215,6 +255,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "Um NAS é para os dados: guarde nele os documentos, o índice e os arquivos do modelo, privados e em casa, e "
         "deixe a inferência de um modelo de fronteira para outras máquinas ou para um provedor.",
     ),
+    "note.one_computer": (
+        "Memory of {count} computers does not add up to one: the answer is for one of them.",
+        "A memória de {count} computadores não se soma numa só: a resposta vale para um deles.",
+    ),
     "note.unknown_gpu": (
         "{gpu} is not known here: its memory and bandwidth are the figures that you gave.",
         "{gpu} não é conhecido aqui: memória e banda são os números que você deu.",
@@ -264,12 +308,19 @@ WORDS: dict[str, tuple[str, str]] = {
         "pedido), o cache da atenção limita os tokens deles ({token_bytes} cada, em uma placa).",
     ),
     "note.take_gguf": (
-        "{engine} holds weights on accelerators alone: for this way take {quant}, which llama.cpp runs.",
-        "O {engine} só guarda pesos em aceleradores: para este caminho use {quant}, que o llama.cpp roda.",
+        "{engine} holds weights in memory of accelerators' own alone: for this way take {quant}, which llama.cpp runs.",
+        "O {engine} só guarda pesos em memória própria de aceleradores: para este caminho use {quant}, que o llama.cpp "
+        "roda.",
+    ),
+    "note.other_engine": (
+        "{engine} is what is known to hold it so: Soleira writes no line that starts it.",
+        "Quem se sabe que o comporta assim é o {engine}: a Soleira não escreve a linha que o inicia.",
     ),
     "note.no_gguf": (
-        "{engine} holds weights on accelerators alone, and no form of {model} for llama.cpp is in the catalog.",
-        "O {engine} só guarda pesos em aceleradores, e nenhuma forma de {model} para o llama.cpp está no catálogo.",
+        "{engine} holds weights in memory of accelerators' own alone, and no form of {model} for llama.cpp is in the "
+        "catalog.",
+        "O {engine} só guarda pesos em memória própria de aceleradores, e nenhuma forma de {model} para o llama.cpp "
+        "está no catálogo.",
     ),
     "note.no_geometry": (
         "The layers of {model} are not known exactly, so its cache is not reckoned and no context is promised.",
@@ -312,7 +363,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "called.native_verified": ("native, verified", "nativo, verificado"),
     "called.native_unverified": ("native, by arithmetic", "nativo, pela aritmética"),
     "called.quant_gpu": ("quantised, on the accelerators", "quantizado, nos aceleradores"),
-    "called.quant_hybrid": ("quantised, experts in host memory", "quantizado, especialistas na memória do computador"),
+    "called.quant_hybrid": ("in part in host memory", "em parte na memória do computador"),
     "called.disk_stream": ("read from disk for every token", "lido do disco a cada token"),
     "called.no": ("no", "não"),
     # how the accelerators are joined
@@ -349,6 +400,12 @@ WORDS: dict[str, tuple[str, str]] = {
     "link.unified": (
         "One memory for processor and accelerator: nothing is copied between them.",
         "Uma só memória para processador e acelerador: nada é copiado entre eles.",
+    ),
+    "link.computers": (
+        "{count} computers with no fabric between them: llama.cpp joins them by its rpc-server, and every token "
+        "crosses the network.",
+        "{count} computadores sem ligação rápida entre si: o llama.cpp os une pelo rpc-server, e cada token cruza a "
+        "rede.",
     ),
     "link.memory_channels": (
         "The processor's memory channels are the way: fill all of them, and bind the engine to each socket's own.",
@@ -434,10 +491,11 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "trap.fp8_attention": (
         "An FP8 cache needs --attention-config with query quantisation and an MLA prefill backend that can do it; "
-        "without both, the first prompt ends the engine. TRTLLM_RAGGED is the other backend, and was withdrawn from "
-        "the recipes.",
+        "without both, the first prompt ends the engine. FLASHINFER, TRTLLM_RAGGED and TOKENSPEED_MLA can; what the "
+        "engine chooses by itself may not.",
         "Um cache FP8 precisa de --attention-config com quantização das consultas e um backend MLA de leitura capaz "
-        "disso; sem os dois, o primeiro pedido derruba o motor. TRTLLM_RAGGED é o outro backend, e saiu das receitas.",
+        "disso; sem os dois, o primeiro pedido derruba o motor. FLASHINFER, TRTLLM_RAGGED e TOKENSPEED_MLA conseguem; "
+        "o que o motor escolhe sozinho pode não conseguir.",
     ),
     "trap.fp8_hopper": (
         "An FP8 cache of K3 does not work on Hopper, whatever is set: the cache stays in 16 bits.",
@@ -456,8 +514,38 @@ WORDS: dict[str, tuple[str, str]] = {
         "enquanto roda. É um experimento, não um serviço.",
     ),
     "trap.h200_out_of_memory": (
-        "The recipe for H200 has run out of memory for at least one person.",
-        "A receita para H200 já estourou a memória de pelo menos uma pessoa.",
+        "The recipe for H200 has run out of memory for at least one person, and as stages (TP8 × PP2) it ended in "
+        "another error (cp_world_size).",
+        "A receita para H200 já estourou a memória de pelo menos uma pessoa, e em estágios (TP8 × PP2) terminou em "
+        "outro erro (cp_world_size).",
+    ),
+    "trap.groups": (
+        "On these machines the recipe was run as {groups} data-parallel groups, one on each node, that share the "
+        "experts; the bytes are reckoned as if stages followed each other.",
+        "Nestas máquinas a receita foi rodada como {groups} grupos de dados em paralelo, um por nó, que dividem os "
+        "especialistas; os bytes são calculados como se os estágios se seguissem.",
+    ),
+    "trap.copies": (
+        "Start it {copies} times, each on {ranks} accelerators of its own and on a port of its own, and give Soleira a "
+        "deployment for each.",
+        "Inicie {copies} vezes, cada uma com {ranks} aceleradores e uma porta próprios, e dê à Soleira uma implantação "
+        "para cada.",
+    ),
+    "trap.k31_build": (
+        "Image and options are those of Kimi K3: which build knows Kimi K3.1 Pro is not recorded here. SGLang serves "
+        "it from its branch kimi-k31-pro.",
+        "A imagem e as opções são as do Kimi K3: não está registrado aqui qual versão conhece o Kimi K3.1 Pro. O "
+        "SGLang o serve do branch kimi-k31-pro.",
+    ),
+    "trap.llama_rpc": (
+        "The line sees the accelerators of one computer: if the {count} are in several, llama.cpp's rpc-server on each "
+        "of the others and --rpc HOST:PORT join them. It asks for no password, and every token crosses the network.",
+        "A linha vê os aceleradores de um só computador: se os {count} estão em vários, o rpc-server do llama.cpp em "
+        "cada um dos outros e --rpc HOST:PORTA os unem. Ele não pede senha, e cada token cruza a rede.",
+    ),
+    "trap.layers_in_memory": (
+        "--n-gpu-layers is reckoned as if all layers were alike: if it runs out of memory at the start, lower it.",
+        "--n-gpu-layers é calculado como se todas as camadas fossem iguais: se faltar memória na partida, reduza.",
     ),
     "trap.pipeline_memory": (
         "With pipeline parallelism --gpu-memory-utilization 0.95 runs out of memory: 0.90 holds.",
@@ -529,8 +617,8 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     # this machine
     "here.no_nvidia_smi": (
-        "An NVIDIA card is there, but nvidia-smi is not: name it ({option}).",
-        "Há uma placa NVIDIA, mas não há nvidia-smi: diga qual é ({option}).",
+        "An NVIDIA card is there, but nvidia-smi does not tell its memory: name it ({option}).",
+        "Há uma placa NVIDIA, mas o nvidia-smi não diz a memória dela: diga qual é ({option}).",
     ),
     "here.several_kinds": (
         "Only {kind} counts, since one model is not divided over unlike cards; also there: {others}.",

@@ -11,18 +11,8 @@ from hypothesis import strategies as st
 
 from gateway.catalog.hardware import find_gpu
 from gateway.catalog.models import find_model
-from gateway.economics.fit import (
-    ATTAINABLE,
-    WORKSPACE,
-    Asked,
-    Devices,
-    Fit,
-    Room,
-    Shape,
-    divided,
-    fit,
-    least,
-)
+from gateway.economics.fit import ATTAINABLE, Fit, Room, fit, least
+from gateway.economics.layouts import WORKSPACE, Asked, Devices, Shape, divided
 from gateway.economics.memory import Division, Kept, cache_bytes, state_bytes
 
 GB = 10**9
@@ -218,20 +208,84 @@ def test_ranks_that_do_not_divide_the_model_are_refused(division: Division, rule
 
 @pytest.mark.parametrize(
     ("count", "heads", "tensor", "pipeline"),
-    [(8, 96, 8, 1), (16, 96, 8, 2), (32, 96, 8, 4), (12, 96, 4, 3), (9, 96, 1, 9), (8, 40, 8, 1), (8, 20, 4, 2)],
+    [(8, 96, 8, 1), (16, 96, 8, 2), (32, 96, 8, 4), (12, 96, 8, 1), (9, 96, 8, 1), (8, 40, 8, 1), (8, 20, 4, 2)],
 )
-def test_where_nobody_chose_no_device_stands_idle_and_ranks_divide_heads(
+def test_the_widest_division_comes_first_and_its_ranks_divide_heads(
     count: int, heads: int, tensor: int, pipeline: int
 ) -> None:
-    chosen = divided(count, heads, 163_840, Division())
+    widest = divided(count, plain(GB, heads=heads, vocabulary=163_840))[0]
 
-    assert (chosen.tensor, chosen.pipeline) == (tensor, pipeline)
+    assert (widest.tensor, widest.pipeline) == (tensor, pipeline)
+
+
+def test_a_narrower_division_is_taken_where_the_wider_one_leaves_too_many_idle() -> None:
+    found = fit(Devices("card", 6, 100 * GB), plain(500 * GB))
+
+    assert (found.division.tensor, found.division.pipeline, found.idle) == (2, 3, 0)
 
 
 def test_a_division_that_somebody_chose_is_kept() -> None:
     chosen = Division(tensor=4, pipeline=2)
 
-    assert divided(16, 96, 163_840, chosen) is chosen
+    assert divided(16, plain(GB, division=chosen)) == (chosen,)
+
+
+def test_ranks_that_share_the_cache_have_to_divide_those_that_share_a_layer() -> None:
+    within = fit(cards("b300", 8), replace(asked(), division=Division(context=8)))
+    beyond = fit(cards("b300", 8), replace(asked(), division=Division(context=64)))
+
+    assert within.verdict == "native_verified"
+    assert (beyond.verdict, beyond.because, beyond.failed_rule) == ("no", "tensor", "context_ranks")
+
+
+def test_no_stage_cuts_a_layer() -> None:
+    even = fit(Devices("card", 12, 51 * GB), plain(550 * GB, by_layers=True))
+    whole = fit(Devices("card", 12, 51 * GB), plain(550 * GB, by_layers=True, layers=93))
+
+    assert even.verdict == "native_unverified"
+    assert (whole.verdict, whole.because) == ("no", "whole_layers")
+    assert whole.facts["fullest"] == -(-550 * GB * 8 // 93) + 51 * GB * 8 // 100
+    assert whole.facts["each"] == 51 * GB
+
+
+def test_an_engine_that_spreads_whole_layers_has_sixteen_devices_at_most() -> None:
+    found = fit(Devices("card", 40, 24 * GB), plain(600 * GB, by_layers=True, layers=93))
+
+    assert (found.verdict, found.because, found.facts["most"]) == ("no", "whole_layers", 16)
+
+
+def test_there_are_no_more_stages_than_layers() -> None:
+    found = fit(Devices("card", 4096, 100 * GB), plain(50 * GB, heads=1, layers=61))
+
+    assert (found.division.tensor, found.division.pipeline, found.idle) == (1, 61, 4035)
+
+
+# More machines than a recipe names.
+
+
+def test_what_is_verified_is_the_shape_not_any_number_of_devices_from_there_on() -> None:
+    eight, twelve = fit(cards("b300", 8), asked()), fit(cards("b300", 12), asked())
+
+    assert twelve.verdict == "native_verified"
+    assert (twelve.division, twelve.copies, twelve.idle) == (eight.division, 1, 4)
+    assert (twelve.bytes, twelve.max_concurrency) == (eight.bytes, eight.max_concurrency)
+    assert "idle" in twelve.traits
+    assert "more_copies" not in twelve.traits
+
+
+def test_more_requests_than_one_copy_holds_take_more_copies_of_the_verified_shape() -> None:
+    one = fit(cards("b300", 8), asked())
+    most = one.max_concurrency
+
+    few, many = fit(cards("b300", 24), asked()), fit(cards("b300", 24), asked(concurrency=most + 1))
+
+    assert (few.copies, few.idle, few.max_concurrency) == (1, 16, 3 * most)
+    assert "more_copies" in few.traits
+    assert (many.verdict, many.copies, many.idle, many.max_concurrency) == ("native_verified", 2, 8, 3 * most)
+    assert many.bytes.weights == 2 * one.bytes.weights
+    assert many.bytes.kda_state == (most + 1) * one.bytes.kda_state
+    assert fit(cards("b300", 24), asked(concurrency=3 * most)).copies == 3
+    assert fit(cards("b300", 24), asked(concurrency=3 * most + 1)).verdict == "no"
 
 
 # Bytes by part.
@@ -326,6 +380,22 @@ def test_two_xeons_with_two_cards_write_three_tokens_a_second() -> None:
     assert found.ceiling_tps is not None
     assert float(found.ceiling_tps) == pytest.approx(3.0, abs=0.05)
     assert float(found.ceiling_tps / ATTAINABLE) == pytest.approx(4.63, abs=0.005)
+
+
+def test_layers_that_accelerators_hold_are_not_read_from_host_memory() -> None:
+    devices = Devices("card", 1, 100 * GB, host_bytes=500 * GB, host_bytes_per_second=100 * GB)
+
+    experts, layers = fit(devices, plain(200 * GB)), fit(devices, plain(200 * GB, reads_all=True))
+
+    assert experts.ceiling_tps == ATTAINABLE / 2
+    assert layers.ceiling_tps == ATTAINABLE * 100 * GB / room(layers, "host_memory").needed
+
+
+def test_a_refusal_says_nothing_of_copies() -> None:
+    found = fit(Devices("card", 50, 30 * GB), plain(1370 * GB, layers=93))
+
+    assert (found.verdict, found.because) == ("no", "whole_layers")
+    assert not {"idle", "copies", "more_copies"} & set(found.traits)
 
 
 def test_host_memory_counts_only_when_it_is_given() -> None:
@@ -432,15 +502,29 @@ def test_no_more_is_promised_than_there_is_memory_for(devices: Devices, question
     found = fit(devices, question)
     assume(found.verdict not in ("no", "disk_stream"))
 
-    each = cache_bytes(question.kept, question.context, found.division) + state_bytes(question.kept, found.division)
-    ranks = found.division.tensor * found.division.pipeline
-    memory = ranks * devices.bytes_each
-    if found.verdict == "quant_hybrid":
-        memory = devices.accelerator_bytes + devices.memory_bytes
-    assert found.bytes.total <= memory
-    assert found.bytes.resident + found.max_concurrency * each * ranks <= memory
+    for concurrency in (question.concurrency, found.max_concurrency):
+        full = fit(devices, replace(question, concurrency=concurrency))
+        each = cache_bytes(question.kept, question.context, full.division) + state_bytes(question.kept, full.division)
+        memory = full.ranks * devices.bytes_each
+        if full.verdict == "quant_hybrid":
+            memory = devices.accelerator_bytes + devices.memory_bytes
+        assert full.verdict == found.verdict
+        assert full.bytes.resident + concurrency * each * full.ranks <= full.bytes.total + 2 <= memory + 2
+    assert fit(devices, replace(question, concurrency=found.max_concurrency + 1)).verdict != found.verdict
     assert found.max_concurrency >= question.concurrency
     assert found.max_context >= question.context
+
+
+@given(machines, questions)
+def test_one_device_more_is_never_worse(devices: Devices, question: Asked) -> None:
+    order = ("no", "disk_stream", "quant_hybrid", "quant_gpu", "native_unverified", "native_verified")
+
+    fewer, more = fit(devices, question), fit(replace(devices, count=devices.count + 1), question)
+
+    assert order.index(more.verdict) >= order.index(fewer.verdict)
+    if more.verdict == fewer.verdict:
+        assert more.max_concurrency >= fewer.max_concurrency
+        assert more.max_context >= fewer.max_context
 
 
 @given(machines, questions)

@@ -82,6 +82,28 @@ def test_what_is_not_published_cannot_be_downloaded() -> None:
     assert commands.download(closed, closed.quant("native")) is None
 
 
+@pytest.mark.parametrize("model", sorted(models()))
+def test_a_form_is_never_fetched_from_where_another_form_is(model: str) -> None:
+    known = models()[model]
+    for form in known.quants:
+        line = commands.download(known, form)
+        if line is None:
+            assert form.repository is None
+            continue
+        others = [each for each in known.quants if each.repository == form.repository and each.name != form.name]
+        assert shlex.split(line.text)[2] == form.repository
+        assert form.pattern or not others, form.name
+
+
+def test_where_no_repository_is_known_it_is_said_and_the_files_have_their_place() -> None:
+    answer = fits.answer(Question(given=Given(gpu="rtx4090", count=4), model="llama-3.3-70b", quant="4-bit"), TODAY)
+
+    assert answer.download is None
+    assert "note.no_repository" in {each.code for each in answer.notes}
+    assert answer.start is not None
+    assert "./llama-3.3-70b-4-bit" in answer.start.text
+
+
 def test_k3_with_vllm_on_blackwell_has_what_its_recipe_needs() -> None:
     line = started("b300", 8, context=1_048_576)
     found = options(line.text)
@@ -119,10 +141,70 @@ def test_hopper_is_held_to_what_its_recipe_is_held_to() -> None:
     line = started("h200", 16)
     found = options(line.text)
 
-    assert found["--moe-backend"] == "marlin"
+    assert (found["--moe-backend"], found["--attention-backend"]) == ("marlin", "FLASHMLA")
     assert (found["--max-model-len"], found["--max-num-seqs"]) == ("32768", "1")
     assert "--kv-cache-dtype" not in found
     assert {"trap.hopper_limits", "trap.fp8_hopper", "trap.h200_out_of_memory"} <= codes(line)
+
+
+@pytest.mark.parametrize(("gpu", "count", "ranks", "groups"), [("h200", 16, "8", "2"), ("gb200", 16, "4", "4")])
+def test_nodes_are_groups_where_the_recipe_was_run_so(gpu: str, count: int, ranks: str, groups: str) -> None:
+    line = started(gpu, count, engine="vllm")
+    found = options(line.text)
+
+    assert (found["--tensor-parallel-size"], found["--data-parallel-size"]) == (ranks, groups)
+    assert "--pipeline-parallel-size" not in found
+    assert line.text.count("--data-parallel-address HEAD_ADDRESS") == int(groups)
+    assert line.text.count("--headless") == int(groups) - 1
+    assert f"--data-parallel-start-rank {int(groups) - 1} " in line.text
+    assert "trap.groups" in codes(line)
+    assert "trap.pipeline_memory" not in codes(line)
+
+
+def test_ranks_that_share_the_cache_have_the_backends_of_their_recipe() -> None:
+    found = options(started("b300", 8, engine="vllm", context_ranks=8).text)
+
+    assert found["--decode-context-parallel-size"] == "8"
+    assert (found["--dcp-comm-backend"], found["--attention-backend"]) == ("a2a", "TOKENSPEED_MLA")
+    assert json.loads(found["--attention-config"])["mla_prefill_backend"] == "TRTLLM_RAGGED"
+
+
+def test_the_kernels_of_experts_are_left_to_vllm_but_on_hopper() -> None:
+    assert "--moe-backend" not in options(started("b300", 8).text)
+    assert "--moe-backend" not in options(started("mi355x", 8).text)
+    assert options(started("h100", 32, engine="vllm").text)["--attention-backend"] == "FLASHMLA"
+
+
+def test_one_copy_is_started_with_its_share_of_the_requests() -> None:
+    most = fits.answer(Question(given=Given(gpu="b300", count=8)), TODAY).fit.max_concurrency
+    line = started("b300", 24, concurrency=2 * most)
+
+    assert options(line.text)["--max-num-seqs"] == str(most)
+    assert options(line.text)["--tensor-parallel-size"] == "8"
+    assert "--nnodes" not in line.text
+    assert "trap.copies" in codes(line)
+
+
+def test_a_model_without_experts_leaves_whole_layers_in_host_memory() -> None:
+    line = started("rtx4090", 1, model="llama-3.3-70b", quant="4-bit", host_bytes=128 * GB)
+    found = options(line.text)
+
+    assert "--override-tensor" not in found
+    assert 0 < int(found["--n-gpu-layers"]) < 80
+    assert int(found["--n-gpu-layers"]) * 40 * GB // 80 < 24_564 * 2**20
+    assert "trap.layers_in_memory" in codes(line)
+    assert "trap.experts_in_memory" not in codes(line)
+
+
+def test_cards_of_several_computers_take_more_than_that_line_and_it_says_so() -> None:
+    assert "trap.llama_rpc" in codes(started("h100", 16, quant="UD-IQ1_S"))
+    assert "trap.llama_rpc" in codes(started("mac-studio-512", 2, quant="UD-IQ1_S"))
+    assert "trap.llama_rpc" not in codes(started("h100", 8, quant="UD-IQ1_S"))
+
+
+def test_kimi_k31_pro_is_not_said_to_be_known_to_an_image() -> None:
+    assert "trap.k31_build" in codes(started("b300", 8, model="kimi-k3.1-pro"))
+    assert "trap.k31_build" not in codes(started("b300", 8))
 
 
 def test_amd_gets_its_own_image_and_devices() -> None:
@@ -156,6 +238,8 @@ def test_llama_server_has_room_for_all_requests_and_experts_where_they_lie() -> 
 def test_the_first_part_of_a_download_is_found_whatever_it_is_called(tmp_path: Path) -> None:
     folder = tmp_path / "kimi-k3-UD-IQ1_S" / "UD-IQ1_S"
     folder.mkdir(parents=True)
+    (folder / "A.gguf.part").touch()
+    (folder.parent / "mmproj-BF16.gguf").touch()
     for part in (2, 1, 14):
         (folder / f"Kimi-K3-UD-IQ1_S-{part:05}-of-00014.gguf").touch()
     text = started("h100", 8, quant="UD-IQ1_S").text.replace("llama-server", "printf '%s\\n'", 1)
@@ -163,6 +247,18 @@ def test_the_first_part_of_a_download_is_found_whatever_it_is_called(tmp_path: P
     printed = subprocess.run(["sh", "-c", text], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
     assert printed.splitlines()[1] == "./kimi-k3-UD-IQ1_S/UD-IQ1_S/Kimi-K3-UD-IQ1_S-00001-of-00014.gguf"
+
+
+def test_a_form_of_one_file_is_found_as_well(tmp_path: Path) -> None:
+    folder = tmp_path / "qwen3-32b-4-bit"
+    folder.mkdir()
+    (folder / "qwen3-32b-Q4_K_M.gguf").touch()
+    (folder / "mmproj-BF16.gguf").touch()
+    text = started("rtx4090", 2, model="qwen3-32b", quant="4-bit").text.replace("llama-server", "printf '%s\\n'", 1)
+
+    printed = subprocess.run(["sh", "-c", text], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert printed.splitlines()[1] == "./qwen3-32b-4-bit/qwen3-32b-Q4_K_M.gguf"
 
 
 @pytest.mark.parametrize("model", sorted(models()))

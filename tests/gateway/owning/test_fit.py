@@ -5,13 +5,14 @@ from __future__ import annotations
 import string
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from gateway.catalog.hardware import gpus
 from gateway.catalog.models import models
-from gateway.economics.fit import Because, Rule, Speed, Trait, Verdict
+from gateway.economics.fit import Because, Speed, Verdict
+from gateway.economics.layouts import Rule, Trait
 from gateway.errors import BadRequest
 from gateway.owning.fits import fit as fits
 from gateway.owning.fits.asking import Question, kept
@@ -168,6 +169,111 @@ def test_network_storage_is_told_to_keep_the_data() -> None:
         assert answer.fit.verdict == "no"
         assert "keep the documents" in texts(answer.notes)
         assert "leave inference of a frontier model to other machines" in texts(answer.notes)
+
+
+def test_network_storage_with_memory_for_a_small_model_is_not_told_that_it_has_little() -> None:
+    large = asked("nas", host_bytes=128 * GB, model="qwen3-32b", quant="4-bit")
+    small = asked("nas", host_bytes=128 * GB)
+
+    assert (large.fit.verdict, large.fit.because) == ("quant_hybrid", "cpu_memory")
+    assert (small.fit.verdict, small.fit.because) == ("no", "nas")
+
+
+def test_memory_of_several_computers_is_not_added_up() -> None:
+    one, four = asked("epyc-ddr5-768"), asked("epyc-ddr5-768", 4)
+
+    assert four.fit == one.fit
+    assert "4 computers" in texts(four.notes)
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ({"engine": "llama_server"}, "UD-IQ1_S"),
+        ({"engine": "vllm", "quant": "UD-IQ1_S"}, "native"),
+        ({"engine": "sglang", "quant": "4-bit", "model": "qwen3-32b"}, "native"),
+    ],
+)
+def test_an_engine_is_not_started_on_files_that_it_does_not_read(question: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadRequest, match="does not read") as refused:
+        asked("b300", 8, **question)
+
+    assert says in str(refused.value)
+
+
+def test_ranks_that_cannot_share_the_cache_are_refused_without_a_source_that_says_no_such_thing() -> None:
+    answer = asked("b300", 8, context_ranks=64)
+
+    assert (answer.fit.verdict, answer.fit.failed_rule) == ("no", "context_ranks")
+    assert "share the cache" in say(answer.why)
+    assert answer.why.source == ""
+
+
+def test_all_forms_for_one_engine_are_those_that_it_reads() -> None:
+    answers = fits.every_form(Question(given=Given(gpu="b300", count=8), engine="llama_server"), TODAY)
+
+    assert answers
+    assert all(each.quant.format == "gguf" for each in answers)
+    with pytest.raises(BadRequest, match="leave --engine out"):
+        fits.every_form(Question(given=Given(gpu="b300", count=8), engine="llama_server", model="kimi-k3.1-pro"), TODAY)
+
+
+@pytest.mark.parametrize("figure", ["gpu_bytes", "gpu_bytes_per_second", "host_bytes_per_second"])
+def test_a_figure_of_nothing_is_refused(figure: str) -> None:
+    nothing: dict[str, Any] = {figure: 0}
+
+    with pytest.raises(BadRequest, match="more than nothing"):
+        asked("b300", 8, **nothing)
+
+
+def test_what_is_only_told_of_other_engines_is_not_claimed_of_the_one_that_is_started() -> None:
+    answer = asked("gb300", 16)
+
+    assert answer.fit.shape is not None
+    assert answer.fit.shape.engine == answer.plan.engine == "vllm"
+    assert answer.why.facts["engine"] == "vLLM"
+
+    more = asked("gb300", 16, concurrency=answer.fit.max_concurrency + 1)
+
+    assert (more.fit.verdict, more.why.facts["engine"]) == ("native_verified", "TensorRT-LLM")
+    assert more.start is None
+    assert "TensorRT-LLM" in texts(more.notes)
+
+
+def test_bytes_are_of_one_copy_and_on_devices_of_all() -> None:
+    most = asked("b300", 8).fit.max_concurrency
+    found = as_dict(asked("b300", 16, concurrency=most + 1), TODAY)
+
+    assert found["bytes"]["weights"] == 1_560 * GB
+    assert found["bytes"]["kda_state"] == (most + 1) * 449_372_160
+    assert found["bytes"]["mla_cache"] == (most + 1) * 32_768 * 13_824
+    assert found["bytes_on_devices"]["weights"] == 2 * 1_560 * GB
+    assert (found["division"]["copies"], found["division"]["idle"]) == (2, 0)
+
+
+def test_a_model_without_experts_is_not_said_to_have_them() -> None:
+    answer = asked("rtx4090", 1, model="llama-3.3-70b", quant="4-bit", host_bytes=128 * GB)
+
+    assert answer.fit.verdict == "quant_hybrid"
+    assert "experts" not in say(answer.headline)
+    assert "especialistas" not in say(answer.headline, "pt")
+
+
+def test_weights_of_one_memory_are_started_by_the_engine_that_can() -> None:
+    native = asked("mac-studio-128", model="qwen3-32b")
+    gguf = asked("mac-studio-128", model="qwen3-32b", quant="4-bit")
+
+    assert native.fit.verdict == "native_unverified"
+    assert native.start is None
+    assert "4-bit" in texts(native.notes)
+    assert gguf.start is not None
+
+
+def test_an_index_beside_latents_stays_in_two_bytes() -> None:
+    glm = models()["glm-5.2"]
+
+    assert kept(glm, "bf16").per_token == 2 * (78 * 576 + 21 * 128)
+    assert kept(glm, "fp8").per_token == 78 * 576 + 2 * 21 * 128
 
 
 def test_an_unknown_accelerator_takes_the_owner_s_figures_and_is_said_to_be_unknown() -> None:

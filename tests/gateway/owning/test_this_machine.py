@@ -136,6 +136,12 @@ def test_a_mac_with_less_memory_than_the_known_one_still_has_its_bandwidth(tmp_p
     assert (found.cards[0].name, found.cards[0].bytes_each) == ("mac-studio-512", 72 << 30)
 
 
+def test_cards_of_a_known_name_with_other_links_are_not_taken_for_them() -> None:
+    assert known_as("NVIDIA H200", 143_771 << 20, gpus()) == "h200"
+    assert known_as("NVIDIA H200 NVL", 143_771 << 20, gpus()) is None
+    assert known_as("NVIDIA H100 NVL", 95_830 << 20, gpus()) is None
+
+
 @pytest.mark.parametrize("mark", ["etc/synoinfo.conf", "etc/config/uLinux.conf", "etc/unraid-version"])
 def test_network_storage_is_known_by_its_system(tmp_path: Path, mark: str) -> None:
     assert look(tmp_path, gpus(), linux(tmp_path, files={mark: "x"})).kind == "nas"
@@ -153,7 +159,7 @@ def test_a_container_s_limit_counts_instead_of_the_host_s_memory(tmp_path: Path)
 def test_a_card_without_its_tool_is_not_silently_absent(tmp_path: Path) -> None:
     system = linux(tmp_path, files={"dev/nvidia0": ""})
 
-    assert "nvidia-smi is not" in say(look(tmp_path, gpus(), system).notes[0])
+    assert "nvidia-smi does not tell" in say(look(tmp_path, gpus(), system).notes[0])
 
 
 def test_nothing_that_answers_nonsense_is_taken_for_a_card(tmp_path: Path) -> None:
