@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, field_validator, model_validator
 
 from policies.amounts import Bought, Count, Growth, Money, Number, Positive, PositiveCount, PowerUsage, Share
 from policies.budgets import Currency
@@ -177,8 +177,10 @@ class TariffHours(Strict):
     tariff_per_kwh: Positive
 
     @property
-    def hours(self) -> int:
-        return (self.until - self.from_) % _HOURS or _HOURS
+    def hours(self) -> tuple[int, ...]:
+        """As the clock has them; all of the day where it ends as it begins."""
+        number = (self.until - self.from_) % _HOURS or _HOURS
+        return tuple((self.from_ + after) % _HOURS for after in range(number))
 
 
 class StorageEntry(Strict):
@@ -211,8 +213,10 @@ class SiteEntry(Sourced):
             raise ValueError("names kw and no price of it: add tariff_per_kwh or colocation_per_kw_month")
         if self.hours and self.tariff_per_kwh is None:
             raise ValueError("should name tariff_per_kwh for the other hours of the day")
-        if sum(entry.hours for entry in self.hours) > _HOURS:
-            raise ValueError("has tariffs for more than 24 hours a day")
+        claimed = [hour for entry in self.hours for hour in entry.hours]
+        twice = sorted({hour for hour in claimed if claimed.count(hour) > 1})
+        if twice:
+            raise ValueError(f"has two tariffs for the hour from {twice[0]}:00 on")
         return self
 
 
@@ -370,6 +374,27 @@ class ScenarioEntry(Strict):
     """Between which values a figure may lie: [low, most likely, high]."""
     exchange_rates: tuple[ExchangeRate, ...] = ()
     """Before those of prices.yaml, which a file of its own has not."""
+
+    @field_validator("ranges", mode="after")
+    @classmethod
+    def _within_reason(cls, ranges: dict[RangedInput, RangeText]) -> dict[RangedInput, RangeText]:
+        for name, (low, _, high) in ranges.items():
+            if name in ("output_share", "cached_share") and high > 1:
+                raise ValueError(f"{name} should be a share, from 0 to 1")
+            if name == "peak_to_mean" and low < 1:
+                raise ValueError(f"{name} should be 1 or more: the busiest hour over the average one")
+            if name == "decode_tps" and not low:
+                raise ValueError(f"{name} should be more than 0")
+        return ranges
+
+    @field_validator("exchange_rates", mode="after")
+    @classmethod
+    def _one_rate_a_day(cls, rates: tuple[ExchangeRate, ...]) -> tuple[ExchangeRate, ...]:
+        days = [(rate.currency, rate.as_of) for rate in rates]
+        for index, (currency, as_of) in enumerate(days):
+            if (currency, as_of) in days[:index]:
+                raise ValueError(f"has a second rate of {currency} as of {as_of}")
+        return rates
 
     @property
     def states_no_capacity(self) -> bool:

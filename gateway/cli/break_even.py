@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +21,7 @@ from gateway.owning.shown import shown
 from gateway.settings import Settings
 from policies.problems import closest
 from policies.scenario_file import read_scenarios
+from policies.source import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,7 +67,7 @@ def break_even(
     """Answer whether owning machines is cheaper than a host: from which volume on, when, and how sure that is."""
     overrides = overrides_of(_changes(changes or ()))
     settings = Settings.from_environment(data, pack)
-    file = None if scenario_file is None else read_scenarios(str(scenario_file), scenario_file.read_bytes())
+    file = None if scenario_file is None else read_scenarios(str(scenario_file), _bytes(scenario_file))
     of = _pack(settings, file, bool(from_ledger))
     if file is not None:
         file.check(
@@ -81,7 +84,16 @@ def break_even(
     )
     if as_json:
         return options.print_json(shown(found))
-    return typer.echo(break_even_text.page(found))
+    return typer.echo(break_even_text.page(found, get_terminal_size().columns if sys.stdout.isatty() else None))
+
+
+def _bytes(path: Path) -> bytes:
+    """No more of it than shows that it is too large: a device may have no end."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise BadRequest(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _house() -> Any:
@@ -91,8 +103,8 @@ def _house() -> Any:
 
 def _changes(texts: Sequence[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
-    for name, equals, _ in pairs:
-        if not equals:
+    for name, _, value in pairs:
+        if not value.strip():
             raise BadRequest(f"--set {name!r} should be NAME=VALUE, such as peak_to_mean=2.5")
     return {name.strip(): value for name, _, value in pairs}
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from fractions import Fraction
+from math import floor, log10
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from gateway.economics.scenario import DAYS_A_MONTH, MILLION
+from gateway.economics.scenario import MILLION
 from gateway.owning import words
-from gateway.owning.fits.sentences import rounded, size
+from gateway.owning.fits.sentences import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from gateway.owning.figures import Figure
 
 _WIDTH = 40
+_NARROW = 12
+"""Of bars that stand beside four columns."""
 _FULL, _EMPTY = "█", "░"
 _MOST_STEPS = 8
 _MOST_INTERVALS = 4
@@ -24,9 +29,19 @@ _COUNTS = frozenset({"GPUs", "replicas", "requests"})
 """What the label of a figure names already."""
 
 
-def page(answer: Answer) -> str:
-    """All of it as text."""
-    return "\n".join(_lines(answer))
+def page(answer: Answer, columns: int | None = None) -> str:
+    """All of it as text; sentences are broken where the terminal ends, and not at all where there is none."""
+    lines = _lines(answer)
+    return "\n".join(lines if columns is None else (part for line in lines for part in _broken(line, columns)))
+
+
+def _broken(line: str, columns: int) -> Sequence[str]:
+    """A sentence on several lines; tables stay as they are."""
+    text = line.lstrip()
+    indent = " " * (len(line) - len(text) + (2 if text.startswith("- ") else 0))
+    if len(line) <= columns or "  " in text or _FULL in text or _EMPTY in text:
+        return [line]
+    return wrap(line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _lines(answer: Answer) -> Iterator[str]:
@@ -42,6 +57,9 @@ def _lines(answer: Answer) -> Iterator[str]:
     yield from _steps(answer)
     yield from _payback(answer)
     yield from _used(answer)
+    if answer.reason == "arithmetic_cannot_hold" and answer.bars:
+        yield ""
+        yield "By arithmetic alone, as if the machines could hold the model:"
     yield from _bars(answer.bars)
     yield from _band(answer)
     yield from _currencies(answer)
@@ -57,7 +75,7 @@ def _today(answer: Answer) -> Iterator[str]:
     done = min(Fraction(1), 1 / times)
     yield ""
     if times <= 1:
-        yield f"  today's {words.daily(today)} million tokens a day are {rounded(1 / times)} times what it takes"
+        yield f"  today's {words.daily(today)} million tokens a day are {words.few(1 / times)} times what it takes"
         return
     yield f"  {_bar(done)} {words.daily(today)} of {words.daily(today * times)} million tokens a day"
     if answer.on is not None and answer.months_until:
@@ -69,10 +87,10 @@ def _seen(answer: Answer) -> Iterator[str]:
     seen = answer.observed
     if seen is None or not seen.tokens:
         return
-    yield from _headline(f"What the ledger saw ({rounded(seen.days)} days until {seen.as_of})")
-    yield f"  {rounded(Fraction(seen.tokens) / MILLION)} million tokens in {_counted(seen.requests, 'request')}"
+    yield from _headline(f"What the ledger saw ({words.few(seen.days)} days until {seen.as_of})")
+    yield f"  {words.few(Fraction(seen.tokens) / MILLION)} million tokens in {_counted(seen.requests, 'request')}"
     if (price := seen.paid.usd_per_million) is not None:
-        lanes = ", ".join(f"{lane} {rounded(each)}" for lane, each in seen.paid.by_lane.items())
+        lanes = ", ".join(f"{lane} {words.few(each)}" for lane, each in seen.paid.by_lane.items())
         yield f"  hosts were paid {words.usd(price)} a million" + (f" ({lanes})" if lanes else "")
     if seen.own_share:
         yield f"  {words.share(seen.own_share)} ran on machines of your own"
@@ -96,6 +114,10 @@ def _costs(answer: Answer) -> Iterator[str]:
     if mixed is not None:
         part = words.share(mixed.overflow_share)
         yield f"    both: {_counted(mixed.replicas, 'replica')} of one's own, {part} of the tokens to the host"
+    if answer.used_today is not None and answer.idle_usd is not None:
+        used = words.share(answer.used_today)
+        idle = words.usd(answer.idle_usd)
+        yield f"  own machines are busy {used} of the time; {idle} a month are paid for waiting"
     if answer.implied_premium:
         yield f"  a private token would have to be worth {words.share(answer.implied_premium)} more than a hosted one"
 
@@ -124,23 +146,27 @@ def _steps(answer: Answer) -> Iterator[str]:
         more = f", and {len(result.intervals) - len(shown)} more" if len(result.intervals) > len(shown) else ""
         yield f"  cheaper at {'; '.join(spans)}{more}"
     if result.peak_to_mean_max is not None:
-        peak = rounded(answer.scenario.traffic.peak_to_mean)
-        yield f"  busiest hours: {peak} times the average here; it pays up to {rounded(result.peak_to_mean_max)}"
+        peak = words.few(answer.scenario.traffic.peak_to_mean)
+        first = result.steps[0].replicas
+        pays = f"{_counted(first, 'replica')} {'pays' if first == 1 else 'pay'}"
+        yield f"  busiest hours: {peak} times the average here; {pays} up to {words.few(result.peak_to_mean_max)}"
 
 
 def _payback(answer: Answer) -> Iterator[str]:
     paid = answer.payback
     if paid is None:
         return
-    yield from _headline("What is paid at once")
-    months = "not within its life" if paid.months is None else f"after {_counted(paid.months, 'month')}"
-    with_interest = (
-        "not within its life"
-        if paid.discounted_months is None
-        else f"after {_counted(paid.discounted_months, 'month')}"
-    )
+    bought = answer.scenario.owned.purchase is not None
+    yield from _headline("What is paid at once" if paid.usd else f"Rented for {_counted(paid.over_months, 'month')}")
+    if not paid.usd:
+        yield f"  present value of what they save against the host {words.usd(Fraction(paid.npv_usd))}"
+        return
+    never = "not within its life" if bought else f"not within {_counted(paid.over_months, 'month')}"
+    months = never if paid.months is None else f"after {_counted(paid.months, 'month')}"
+    with_interest = never if paid.discounted_months is None else f"after {_counted(paid.discounted_months, 'month')}"
     yield f"  {words.usd(paid.usd)}, back {months}; discounted {with_interest}"
-    yield f"  present value of it all {words.usd(Fraction(paid.npv_usd))}"
+    over = "" if bought else f" over {_counted(paid.over_months, 'month')}"
+    yield f"  present value of it all{over} {words.usd(Fraction(paid.npv_usd))}"
 
 
 def _used(answer: Answer) -> Iterator[str]:
@@ -181,7 +207,7 @@ def _bars(bars: Sequence[Bar]) -> Iterator[str]:
         )
         for bar in bars
     ]
-    yield from _table([("", "from, to", "pays from", "pays from", ""), *rows], right=0)
+    yield from _table([("", "low to high", "at low", "at high", ""), *rows], right=0)
 
 
 def _band(answer: Answer) -> Iterator[str]:
@@ -190,14 +216,12 @@ def _band(answer: Answer) -> Iterator[str]:
         return
     yield from _headline(f"How sure ({band.draws:,} draws of all of these at once)")
     for name, tokens in (("5 %", band.p5), ("half", band.p50), ("95 %", band.p95)):
-        text = (
-            "never" if tokens is None else f"{rounded(Fraction(tokens) / MILLION / DAYS_A_MONTH)} million tokens a day"
-        )
-        yield f"  {name:>5} of the draws pay at no more than {text}" if tokens is not None else f"  {name:>5} {text}"
+        if tokens is not None:
+            yield f"  {name:>6} of the draws pay at no more than {words.daily(Fraction(tokens))} million tokens a day"
     if band.never:
-        yield f"  {words.share(Fraction(band.never))} never pay"
+        yield f"  {words.share(Fraction(band.never)):>6} of the draws never pay"
     if band.probability is not None:
-        yield f"  at today's volume owning is cheaper in {words.share(Fraction(band.probability))}"
+        yield f"  at today's volume owning is cheaper in {words.share(Fraction(band.probability))} of the draws"
 
 
 def _currencies(answer: Answer) -> Iterator[str]:
@@ -210,21 +234,32 @@ def _currencies(answer: Answer) -> Iterator[str]:
 
 def _figures(answer: Answer) -> Iterator[str]:
     yield from _headline("Figures, with where they come from and how old they are")
-    stated = [figure for figure in answer.figures if not figure.name.startswith("ranges.")]
-    rows = [(words.figure(figure.name), _amount(figure), *_where(figure, answer)) for figure in stated]
-    yield from _table([*rows, *_ranges(answer)], right=0)
+    by_source: dict[str, list[Sequence[str]]] = defaultdict(list)
+    for figure in answer.figures:
+        if not figure.name.startswith("ranges."):
+            by_source[_where(figure, answer)].append((words.figure(figure.name), _amount(figure)))
+    for figure, row in _ranges(answer):
+        by_source[_where(figure, answer)].append(row)
+    widest = max((len(label) for rows in by_source.values() for label, _ in rows), default=0)
+    for source, rows in by_source.items():
+        yield f"  {source}"
+        yield from (f"    {label:<{widest}}  {amount}" for label, amount in rows)
 
 
-def _ranges(answer: Answer) -> Iterator[Sequence[str]]:
+def _ranges(answer: Answer) -> Iterator[tuple[Figure, Sequence[str]]]:
     """Both ends of a range on one line."""
     for bar_name, (label, _) in words.INPUTS.items():
         low, high = (answer.figure(f"ranges.{bar_name}.{end}") for end in ("low", "high"))
         if low is not None and high is not None:
-            yield f"{label}, from and to", f"{_amount(low)} to {_amount(high)}", *_where(low, answer)
+            amount = words.few(low.value) if isinstance(low.value, Fraction) and low.unit != "share" else _amount(low)
+            yield low, (label, f"{amount} to {_amount(high)}")
 
 
-def _where(figure: Figure, answer: Answer) -> Sequence[str]:
-    return words.ORIGINS[figure.origin][0], _age(figure, answer), figure.source
+def _where(figure: Figure, answer: Answer) -> str:
+    """Where a figure comes from, and how old it is."""
+    origin = words.ORIGINS[figure.origin][0]
+    age = "" if figure.as_of is None and figure.origin in ("default", "overridden") else f", {_age(figure, answer)}"
+    return f"{origin}{age}: {figure.source}"
 
 
 def _notes(answer: Answer) -> Iterator[str]:
@@ -246,24 +281,26 @@ def _amount(figure: Figure) -> str:
     if figure.unit == "bytes":
         return size(figure.value)
     if figure.unit in _COUNTS:
-        return rounded(figure.value)
+        return words.few(figure.value)
     if figure.unit == "tokens/month":
         return f"{words.monthly(figure.value)} million"
-    return f"{rounded(figure.value)} {words.UNITS.get(figure.unit, (figure.unit, ''))[0]}".rstrip()
+    return f"{words.few(figure.value)} {words.UNITS.get(figure.unit, (figure.unit, ''))[0]}".rstrip()
 
 
 def _age(figure: Figure, answer: Answer) -> str:
     age = figure.age_days(answer.at)
-    return "no day" if age is None else _counted(age, "day")
+    return "of no day" if age is None else f"{_counted(age, 'day')} old"
 
 
 def _value(name: str, value: Fraction) -> str:
-    return words.share(value) if name.endswith("_share") else rounded(value)
+    return words.share(value) if name.endswith("_share") else words.few(value)
 
 
 def _price(usd: Fraction) -> str:
     """Three digits that count, of cents too."""
-    return rounded(usd) if usd >= 1 else f"{float(usd):.3g}"
+    if not 0 < usd < 1:
+        return words.few(usd)
+    return f"{float(usd):.{2 - floor(log10(usd))}f}".rstrip("0").rstrip(".")
 
 
 def _pays(tokens: Fraction | None) -> str:
@@ -273,7 +310,7 @@ def _pays(tokens: Fraction | None) -> str:
 def _between(bar: Bar, most: Fraction) -> str:
     """From the one end to the other on a common scale; what never pays runs off it."""
     ends = [most if tokens is None else tokens for tokens in (bar.tokens_at_low, bar.tokens_at_high)]
-    first, last = (round(end / most * _WIDTH) for end in sorted(ends)) if most else (0, 0)
+    first, last = (round(end / most * _NARROW) for end in sorted(ends)) if most else (0, 0)
     beyond = "…" if None in (bar.tokens_at_low, bar.tokens_at_high) else ""
     return f"{' ' * first}{_FULL * max(1, last - first)}{beyond}"
 

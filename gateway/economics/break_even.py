@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from gateway.economics.scenario import HOURS_A_MONTH, MILLION, SECONDS_A_MONTH, ZERO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gateway.economics.scenario import Capacity, Hosted, Mix, Owned, Scenario
 
@@ -137,8 +137,18 @@ def hosted_usd(hosted: Hosted, mix: Mix, tokens: Fraction) -> Fraction:
 
     The premium is of what the tokens cost, not of a least bill that they do not reach.
     """
-    charged = _on(_charged(hosted, mix), tokens)
-    return max(charged, hosted.minimum_usd) + charged * hosted.privacy_premium
+    return bill(hosted, mix)(tokens)
+
+
+def bill(hosted: Hosted, mix: Mix) -> Callable[[Fraction], Fraction]:
+    """`hosted_usd` of many volumes."""
+    by_token = _charged(hosted, mix)
+
+    def usd(tokens: Fraction) -> Fraction:
+        charged = _on(by_token, tokens)
+        return max(charged, hosted.minimum_usd) + charged * hosted.privacy_premium
+
+    return usd
 
 
 def implied_premium(scenario: Scenario, tokens: Fraction) -> Fraction | None:

@@ -39,6 +39,8 @@ class Payback:
     discounted_months: int | None
     npv_usd: float
     """Present value of all savings and of what is left, less what is paid at once."""
+    over_months: int
+    """The machines' life, over which all of this is reckoned; of rented ones as long as they must be paid for."""
 
 
 def months_until(
@@ -93,6 +95,7 @@ def payback(purchase: Purchase, setup_usd: Fraction, saved_usd: list[Fraction], 
         months=_back_after(paid, saved_usd),
         discounted_months=_back_after(float(paid), present),
         npv_usd=sum(present) + left - float(paid),
+        over_months=purchase.life_months,
     )
 
 
@@ -107,6 +110,7 @@ def savings(scenario: Scenario, tokens: Fraction, months: int) -> list[Fraction]
     The first fleet is not counted, since it is paid at once (`fleet`, `payback`). Machines that are bought later count
     in the month that needs them, and what they are worth at the end in the last one. A fleet that is bought, or that
     must be paid for, does not shrink. A machine that cannot hold the model saves nothing, and the host is paid as well.
+    Growth ends with the months that are looked ahead (`LONGEST`): the volume then stays.
     """
     owned = scenario.owned
     running = replace(owned, costs=tuple(cost for cost in owned.costs if cost.line != "capital"))
@@ -120,9 +124,9 @@ def savings(scenario: Scenario, tokens: Fraction, months: int) -> list[Fraction]
 
 def _fleets(scenario: Scenario, tokens: Fraction, months: int) -> list[int]:
     """How many replicas are paid for in each month."""
-    owned, growth = scenario.owned, 1 + scenario.traffic.growth_per_month
+    owned = scenario.owned
     kept_months = months if owned.purchase else owned.committed_months
-    taken = [replicas_at(scenario, tokens * growth**month) for month in range(months)]
+    taken = [replicas_at(scenario, _grown(scenario, tokens, month)) for month in range(months)]
     kept = list(accumulate(taken, max))
     return [
         most if month < kept_months else number for month, (number, most) in enumerate(zip(taken, kept, strict=True))
@@ -133,8 +137,11 @@ def _avoided_usd(scenario: Scenario, tokens: Fraction, month: int) -> Fraction:
     """What the host would be paid."""
     if scenario.capacity is not None and scenario.holds is False:
         return ZERO
-    volume = tokens * (1 + scenario.traffic.growth_per_month) ** month
-    return hosted_usd(aged(scenario, month).hosted, scenario.traffic.mix, volume)
+    return hosted_usd(aged(scenario, month).hosted, scenario.traffic.mix, _grown(scenario, tokens, month))
+
+
+def _grown(scenario: Scenario, tokens: Fraction, month: int) -> Fraction:
+    return tokens * (1 + scenario.traffic.growth_per_month) ** min(month, LONGEST)
 
 
 def _bought_later(purchase: Purchase | None, replicas: Sequence[int], months: int) -> list[Fraction]:

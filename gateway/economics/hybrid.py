@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from gateway.economics.break_even import hosted_usd, most_tokens, owned_usd, replicas_at, replicas_for
+from gateway.economics.break_even import bill, most_tokens, owned_usd, replicas_at, replicas_for
 from gateway.economics.scenario import ONE, ZERO
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from gateway.economics.scenario import Scenario, Traffic
 
 _ALL = 128
-"""Up to so many numbers of replicas each is tried; of more, so many evenly apart, and then those around the best."""
+"""Up to so many numbers of replicas each is tried; of more some evenly apart (`_SOME`), then those around the best."""
+_SOME = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +54,28 @@ def hybrid(scenario: Scenario, tokens: Fraction) -> Hybrid | None:
     forced = scenario.traffic.forced_share * tokens
     least = _replicas_for_forced(scenario, forced)
     loads = _Loads.of(scenario.traffic)
+    host_usd = bill(scenario.hosted, scenario.traffic.mix)
+    all_hosted_usd = None if forced else host_usd(tokens)
+    all_own_usd = owned_usd(scenario, tokens)
+    carried = most_tokens(scenario.capacity, scenario.traffic.mix, ONE, 1)
 
     def divided(replicas: int) -> Hybrid:
-        share = _overflow_share(scenario, loads, tokens, replicas)
+        full = None if carried is None else replicas * carried
+        share = _overflow_share(scenario.traffic, loads, tokens, full)
         return Hybrid(
             replicas=replicas,
             own_usd=_own_usd(scenario, replicas, has_forced=forced > 0),
-            hosted_usd=hosted_usd(scenario.hosted, scenario.traffic.mix, share * tokens) if share else ZERO,
+            hosted_usd=host_usd(share * tokens) if share else ZERO,
             overflow_share=share,
-            all_hosted_usd=None if forced else hosted_usd(scenario.hosted, scenario.traffic.mix, tokens),
-            all_own_usd=owned_usd(scenario, tokens),
+            all_hosted_usd=all_hosted_usd,
+            all_own_usd=all_own_usd,
         )
 
     best = _best(divided, max(least, scenario.owned.least_replicas), most)
-    return best if least else min(divided(0), best, key=lambda each: each.usd)
+    nothing_owned = Hybrid(
+        0, ZERO, host_usd(tokens) if tokens else ZERO, ONE if tokens else ZERO, all_hosted_usd, all_own_usd
+    )
+    return best if least else min(nothing_owned, best, key=lambda each: each.usd)
 
 
 def overflow_share(scenario: Scenario, tokens: Fraction, replicas: int) -> Fraction:
@@ -76,7 +85,12 @@ def overflow_share(scenario: Scenario, tokens: Fraction, replicas: int) -> Fract
     κ·q^(κ-1) over the part q of the month, whose mean is 1 and whose top is κ = `peak_to_mean`: the one figure that is
     known. Loads above `peak_to_mean` wait, as they do where all is owned.
     """
-    return _overflow_share(scenario, _Loads.of(scenario.traffic), tokens, replicas)
+    if scenario.capacity is None:
+        raise ValueError("what overflows takes the capacity of a replica")
+    if not replicas:
+        return ONE if tokens else ZERO
+    carried = most_tokens(scenario.capacity, scenario.traffic.mix, ONE, replicas)
+    return _overflow_share(scenario.traffic, _Loads.of(scenario.traffic), tokens, carried)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +114,9 @@ class _Loads:
         return (below_peak + (len(self.loads) - top) * (peak - carried)) / self.sums[-1]
 
 
-def _overflow_share(scenario: Scenario, seen: _Loads, tokens: Fraction, replicas: int) -> Fraction:
-    traffic = scenario.traffic
-    if scenario.capacity is None:
-        raise ValueError("what overflows takes the capacity of a replica")
-    if not tokens:
-        return ZERO
-    if not replicas:
-        return ONE
-    carried = most_tokens(scenario.capacity, traffic.mix, ONE, replicas)
-    if carried is None or carried >= tokens * traffic.peak_to_mean:
+def _overflow_share(traffic: Traffic, seen: _Loads, tokens: Fraction, carried: Fraction | None) -> Fraction:
+    """Above what is carried if no hour is busier than another; None: any volume is."""
+    if not tokens or carried is None or carried >= tokens * traffic.peak_to_mean:
         return ZERO
     if seen.loads:
         return seen.above(carried / tokens, traffic.peak_to_mean)
@@ -130,7 +137,7 @@ def _own_usd(scenario: Scenario, replicas: int, *, has_forced: bool) -> Fraction
 def _best(divided: Callable[[int], Hybrid], low: int, high: int) -> Hybrid:
     """The cheapest of a range: a coarse look at all of it, then a closer one around what was best."""
     while True:
-        stride = max(1, (high - low) // _ALL)
+        stride = 1 if high - low <= _ALL else (high - low) // _SOME
         tried = [divided(replicas) for replicas in {*range(low, high + 1, stride), high}]
         best = min(tried, key=lambda each: (each.usd, each.replicas))
         if stride == 1:

@@ -68,6 +68,8 @@ class Carried:
     """At which the level is just kept, between the points by interpolation."""
     is_beyond: bool
     """True if the level would allow more than was measured: it is not extrapolated, the last point counts."""
+    ttft_ms: Fraction | None = None
+    """Time to the first token there; None between two points, or where nobody measured it."""
 
 
 def at(profile: Profile, slo: Slo, most_concurrency: int | None = None) -> Carried | None:
@@ -87,9 +89,8 @@ def at(profile: Profile, slo: Slo, most_concurrency: int | None = None) -> Carri
         if not _keeps(high, slo, most_concurrency):
             return _between(low, high, _kept_part(low, high, slo, most_concurrency))
     last = curve[-1]
-    return Carried(
-        last.prefill_tps, last.decode_tps, Fraction(last.concurrency), not _binds(last, slo, most_concurrency)
-    )
+    is_beyond = not _binds(last, slo, most_concurrency)
+    return Carried(last.prefill_tps, last.decode_tps, Fraction(last.concurrency), is_beyond, last.ttft_ms)
 
 
 def _of_one_length(profile: Profile) -> list[Point]:
@@ -107,6 +108,7 @@ class _Rated:
     prefill_tps: Fraction
     decode_tps: Fraction
     times: tuple[Fraction, ...]
+    ttft_ms: Fraction | None
 
 
 def _rated(point: Point, slo: Slo) -> _Rated | None:
@@ -116,7 +118,7 @@ def _rated(point: Point, slo: Slo) -> _Rated | None:
     times = tuple(seen for seen in asked if seen is not None)
     if len(times) < len(asked):
         return None
-    return _Rated(point.concurrency, point.prefill_tps, point.decode_tps, times)
+    return _Rated(point.concurrency, point.prefill_tps, point.decode_tps, times, point.ttft_ms)
 
 
 def _limits(slo: Slo) -> tuple[Fraction, ...]:

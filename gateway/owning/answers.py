@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from gateway.economics import break_even as breaking
 from gateway.economics.horizon import first_cheaper_month, fleet, months_until, payback, savings
 from gateway.economics.hybrid import hybrid
-from gateway.economics.scenario import DAYS_A_MONTH
+from gateway.economics.scenario import DAYS_A_MONTH, Purchase
 from gateway.economics.sensitivity import monte_carlo, tornado
 from gateway.owning import curves
 from gateway.owning.notes import Note as Note
@@ -17,17 +18,16 @@ from gateway.owning.remarks import bill, old_figures, seen
 from gateway.owning.scenarios import built
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import date
     from decimal import Decimal
-    from fractions import Fraction
 
     from gateway.economics.break_even import BreakEven
     from gateway.economics.horizon import Payback
     from gateway.economics.hybrid import Hybrid
     from gateway.economics.profiles import Profile
-    from gateway.economics.scenario import Scenario
-    from gateway.economics.sensitivity import Band, Bar
+    from gateway.economics.scenario import Range, Scenario
+    from gateway.economics.sensitivity import Band, Bar, Input
     from gateway.ledger.traffic import Observed
     from gateway.owning.curves import UsedPoint, VolumePoint
     from gateway.owning.figures import Figure
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from gateway.owning.questions import Question
     from gateway.owning.scenarios import Built
     from policies.pack import Pack
+
+RENTED_MONTHS = 36
+"""Over which setting up rented machines is reckoned where no longer or shorter commitment is stated."""
 
 Verdict = Literal["yes", "not_yet", "never", "unknown"]
 """`yes`: at today's volume owning costs no more; `not_yet`: from a greater volume on, or between some; `never`;
@@ -68,6 +71,8 @@ class Answer:
     """Of a month at today's volume, all of it on own machines; None: the volume is unknown."""
     hosted_usd: Fraction | None
     """The same at the host."""
+    used_today: Fraction | None
+    """How busy the machines of today's volume are on average, spare ones among them; None: nobody knows."""
     implied_premium: Fraction | None
     """What a private token would have to be worth over a hosted one for owning to pay today."""
     payback: Payback | None
@@ -78,6 +83,7 @@ class Answer:
     above 1: busier than it can be. None without capacity."""
     bars: Sequence[Bar]
     band: Band | None
+    """Of machines that cannot hold the model the volumes are arithmetic alone; cheaper they are in no draw."""
     exchange: Mapping[str, tuple[Decimal, date]]
     """The owner's rates: units of a currency for a dollar, and since when; USD is not among them."""
     holding: Holding
@@ -90,6 +96,13 @@ class Answer:
     def needed_tokens(self) -> Fraction | None:
         """The volume of a month from which on owning costs no more; None: there is none."""
         return self.result.tokens_per_month if self.result.valid else None
+
+    @property
+    def idle_usd(self) -> Fraction | None:
+        """Of what own machines cost in a month at today's volume, the part of the time in which they wait."""
+        if self.own_usd is None or self.used_today is None:
+            return None
+        return self.own_usd * (1 - self.used_today)
 
     def figure(self, name: str) -> Figure | None:
         """The input of that name."""
@@ -121,13 +134,14 @@ def answer(
         hybrid=None if today is None else hybrid(scenario, today),
         own_usd=None if today is None else breaking.owned_usd(scenario, today),
         hosted_usd=None if today is None else breaking.hosted_usd(scenario.hosted, scenario.traffic.mix, today),
+        used_today=_used_today(scenario),
         implied_premium=None if today is None else breaking.implied_premium(scenario, today),
         payback=_payback(scenario),
         curve=curves.over_volume(scenario, needed),
         used=curves.over_utilisation(scenario, result),
         used_at_break_even=curves.used_at_break_even(scenario, result),
         bars=tornado(scenario, found.ranges),
-        band=monte_carlo(scenario, found.ranges),
+        band=_band(scenario, found.ranges),
         exchange=found.exchange.rates(),
         holding=found.holding,
         observed=traffic,
@@ -148,7 +162,7 @@ def _verdict(found: Built, result: BreakEven) -> Verdict:
 
 
 def _reason(found: Built, result: BreakEven) -> Reason:
-    if not found.keeps_level:
+    if not found.keeps_level and found.holding.holds is not False:
         return "slo"
     if result.why == "arithmetic" and found.scenario.holds is False:
         return "arithmetic_cannot_hold"
@@ -177,22 +191,61 @@ def _months(scenario: Scenario, needed: Fraction | None, verdict: Verdict) -> fl
     return exactly if month - 1 < exactly <= month else month
 
 
+def _band(scenario: Scenario, ranges: Mapping[Input, Range]) -> Band:
+    band = monte_carlo(scenario, ranges)
+    if scenario.holds is False and band.probability is not None:
+        return replace(band, probability=0.0)
+    return band
+
+
+def _used_today(scenario: Scenario) -> Fraction | None:
+    capacity, traffic = scenario.capacity, scenario.traffic
+    if capacity is None or scenario.holds is False or traffic.tokens_per_month is None:
+        return None
+    machines = breaking.replicas_at(scenario, traffic.tokens_per_month) + scenario.owned.spares
+    return breaking.load(capacity, traffic.mix, traffic.tokens_per_month, machines)
+
+
 def _payback(scenario: Scenario) -> Payback | None:
-    """Of the fleet that today's volume takes, over the life of its machines."""
-    today = scenario.traffic.tokens_per_month
+    """Of the fleet that today's volume takes, over the life of its machines; of a rented one as `_rented_months`."""
+    owned, today = scenario.owned, scenario.traffic.tokens_per_month
     if not today or scenario.holds is False:
         return None
-    machines = fleet(scenario.owned, breaking.replicas_at(scenario, today))
+    machines = fleet(owned, breaking.replicas_at(scenario, today))
+    if machines is None and (months := _rented_months(scenario)):
+        machines = Purchase(Fraction(0), months)
     if machines is None:
         return None
     saved = savings(scenario, today, machines.life_months)
-    return payback(machines, scenario.owned.setup_usd, saved, scenario.discount_per_year)
+    return payback(machines, owned.setup_usd, saved, scenario.discount_per_year)
+
+
+def _rented_months(scenario: Scenario) -> int:
+    """As long as rent must be paid; where that is not stated and setting up costs something, three years; else 0."""
+    owned = scenario.owned
+    return owned.committed_months or (RENTED_MONTHS if owned.setup_usd else 0)
 
 
 def _notes(found: Built, observed: Observed | None, profiles: Mapping[str, Profile], at: date) -> tuple[Note, ...]:
-    told = found.told
+    told, scenario = found.told, found.scenario
+    ages = old_figures.notes(told.figures, at)
+    of_terms = [*told.notes, *_of_terms(scenario)]
     if observed is None:
-        return (*told.notes, *old_figures.notes(told.figures, at))
-    of_engines = seen.notes(observed, profiles, found.scenario.capacity)
-    of_hosts = bill.notes(observed, found.scenario.hosted)
-    return (*told.notes, *of_hosts, *of_engines, *old_figures.notes(told.figures, at))
+        return (*of_terms, *ages)
+    of_engines = seen.notes(observed, profiles, scenario.capacity)
+    return (*of_terms, *bill.notes(observed, scenario.hosted), *of_engines, *ages)
+
+
+def _of_terms(scenario: Scenario) -> Iterator[Note]:
+    """What amounts hold that is no part of a bill, and over which time a once-only cost is reckoned."""
+    hosted, traffic = scenario.hosted, scenario.traffic
+    if hosted.privacy_premium and traffic.tokens_per_month is None:
+        yield Note("premium_counted", {"premium_share": hosted.privacy_premium})
+    elif hosted.privacy_premium and traffic.tokens_per_month is not None:
+        billed = breaking.hosted_usd(
+            replace(hosted, privacy_premium=Fraction(0)), traffic.mix, traffic.tokens_per_month
+        )
+        yield Note("premium_counted_today", {"premium_share": hosted.privacy_premium, "billed_usd": billed})
+    owned = scenario.owned
+    if owned.setup_usd and owned.purchase is None and not owned.committed_months:
+        yield Note("setup_over", {"months": RENTED_MONTHS})

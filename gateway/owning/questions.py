@@ -99,10 +99,13 @@ def _known(name: str) -> Override:
 
 def _within(name: Override, text: str) -> Fraction:
     limits = OVERRIDES[name]
+    if text.endswith("%") and limits.unit != "share":
+        raise BadRequest(f"{name} is no share: {text!r} should be a number such as 2.5", param=name)
     try:
         value = fraction(text)
     except ValueError as error:
-        raise BadRequest(f"{name} {error}: {text!r}", param=name) from None
+        problem = str(error) if limits.unit == "share" else "should be a number such as 2.5: digits, at most one point"
+        raise BadRequest(f"{name} {problem}: {text!r}", param=name) from None
     if not limits.least <= value <= limits.most:
         raise BadRequest(f"{name} should be from {_written(limits.least)} to {_written(limits.most)}", param=name)
     if limits.is_whole and value.denominator != 1:

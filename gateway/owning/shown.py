@@ -34,6 +34,7 @@ def shown(answer: Answer) -> dict[str, Any]:
             "times_today": _number(answer.times_today),
             "months_until": answer.months_until,
             "on": None if answer.on is None else answer.on.isoformat(),
+            "usd_per_month": _number(_usd_there(answer)),
             "utilisation": _number(answer.used_at_break_even),
             "intervals": [{"from": _millions(each.first), "until": _millions(each.last)} for each in result.intervals],
             "intervals_known_up_to": _millions(result.known_up_to),
@@ -46,6 +47,8 @@ def shown(answer: Answer) -> dict[str, Any]:
             **_volume(today),
             "own_usd": _number(answer.own_usd),
             "hosted_usd": _number(answer.hosted_usd),
+            "utilisation": _number(answer.used_today),
+            "idle_usd": _number(answer.idle_usd),
             "implied_premium": _number(answer.implied_premium),
         },
         "steps": [
@@ -104,6 +107,11 @@ def shown(answer: Answer) -> dict[str, Any]:
     }
 
 
+def _usd_there(answer: Answer) -> Fraction | None:
+    """What the machines of the break-even volume cost in a month, and the host as well; None: there is none."""
+    return next((step.usd_per_month for step in answer.result.steps if step.is_valid), None)
+
+
 def _volume(tokens: Fraction | None) -> dict[str, float | None]:
     return {"million_tokens_per_month": _millions(tokens), "million_tokens_per_day": _daily(tokens)}
 
@@ -134,6 +142,7 @@ def _payback(answer: Answer) -> dict[str, Any] | None:
         "months": paid.months,
         "discounted_months": paid.discounted_months,
         "npv_usd": paid.npv_usd,
+        "over_months": paid.over_months,
     }
 
 

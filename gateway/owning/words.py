@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from gateway.economics.break_even import hosted_usd
@@ -49,6 +50,10 @@ VERDICTS: dict[str, Pair] = {
         "hoje, em que as máquinas estão cheias.",
     ),
     "never": ("Never, as things stand.", "Nunca, do jeito que está."),
+    "never_forced": (
+        "Never for its price, as things stand; but {forced} of the tokens must stay in the house at any price.",
+        "Nunca pelo preço, do jeito que está; mas {forced} dos tokens têm de ficar em casa por qualquer preço.",
+    ),
     "never_cannot_hold": (
         "Never: {machines} cannot hold {model}.",
         "Nunca: {machines} não comportam {model}.",
@@ -65,6 +70,13 @@ CHEAPEST: Pair = (
     "host: {cost} a month.",
     "O mais barato hoje é a mistura: {fleet} próprias, e os {overflow} dos tokens que elas não aguentam no provedor: "
     "{cost} por mês.",
+)
+
+FORCED: Pair = (
+    "Cheapest today of what privacy allows: {fleet} of one's own, and {overflow} of the tokens at the host: {cost} a "
+    "month.",
+    "O mais barato hoje do que a privacidade permite: {fleet} próprias, e {overflow} dos tokens no provedor: {cost} "
+    "por mês.",
 )
 
 REASONS: dict[str, Pair] = {
@@ -95,17 +107,27 @@ REASONS: dict[str, Pair] = {
     "instead": ("What holds it: {instead}.", "O que comporta: {instead}."),
     "never": (
         "At no number of machines: through the busiest hours ({peak} times the average) a replica carries {most} "
-        "million tokens a month, which cost {hosted} at the host; {machines} cost {own} a month.",
+        "million tokens a month, which cost {hosted} at the host; {fleet} cost {own} a month.",
         "Com nenhum número de máquinas: nas horas de pico ({peak} vezes a média) uma réplica aguenta {most} milhões de "
-        "tokens por mês, que custam {hosted} no provedor; {machines} custam {own} por mês.",
+        "tokens por mês, que custam {hosted} no provedor; {fleet} custam {own} por mês.",
+    ),
+    "never_several": (
+        "At no number of machines: through the busiest hours ({peak} times the average) {fleet}{spares} carry {most} "
+        "million tokens a month, which cost {hosted} at the host; they cost {own} a month.",
+        "Com nenhum número de máquinas: nas horas de pico ({peak} vezes a média) {fleet}{spares} aguentam {most} "
+        "milhões de tokens por mês, que custam {hosted} no provedor; elas custam {own} por mês.",
     ),
     "never_cheap": (
         "At no volume: the host costs less than {machines}, however many tokens there are.",
         "Com nenhum volume: o provedor custa menos que {machines}, por mais tokens que sejam.",
     ),
     "peak_at_most": (
-        "It would pay with busiest hours of at most {most_peak} times the average.",
-        "Valeria a pena com horas de pico de no máximo {most_peak} vezes a média.",
+        "{fleet} would pay with busiest hours of at most {most_peak} times the average.",
+        "{fleet} valeriam a pena com horas de pico de no máximo {most_peak} vezes a média.",
+    ),
+    "storage": (
+        "{machines} cannot hold {model}: it keeps data, and computes nothing.",
+        "{machines} não comportam {model}: guarda dados, e não calcula nada.",
     ),
     "slo": (
         "At no number of machines: not even one request at a time keeps the service level on {machines}.",
@@ -125,8 +147,8 @@ NOTES: dict[str, Pair] = {
         "{deployment} cobra outro preço por prompts de mais de {prompt_tokens} tokens; a resposta usa o normal.",
     ),
     "prices_by_hour": (
-        "{deployment} charges other prices at some hours; the answer takes that of noon (UTC).",
-        "{deployment} cobra outros preços em certas horas; a resposta usa o do meio-dia (UTC).",
+        "{deployment} charges other prices at some hours; the answer takes their average over a week.",
+        "{deployment} cobra outros preços em certas horas; a resposta usa a média de uma semana.",
     ),
     "rented_instead": (
         "For this look the machines are rented by the hour, in place of what the scenario says of buying them.",
@@ -139,6 +161,24 @@ NOTES: dict[str, Pair] = {
     "metered_energy": (
         "The energy of {machine} is known by its meter alone, and is missing here: state `kw` for it.",
         "A energia de {machine} só é conhecida pelo medidor e falta aqui: informe `kw`.",
+    ),
+    "no_use_cost": (
+        "{machine} states neither a rent that is due nor what it cost to buy: that part of its cost is missing here.",
+        "{machine} não informa aluguel em vigor nem preço de compra: essa parte do custo falta aqui.",
+    ),
+    "planned": (
+        "{machine}: {line} from {day} on is counted as if it had begun.",
+        "{machine}: {line} a partir de {day} conta como se já tivesse começado.",
+    ),
+    "ended": (
+        "{machine}: {line} has ended, and what follows is not stated: it is missing here.",
+        "{machine}: {line} já terminou, e o que vem depois não foi informado: falta aqui.",
+    ),
+    "no_energy": (
+        "No energy is counted: machines of one's own draw it, used or idle. State `site: {{currency, kw, "
+        "tariff_per_kwh}}`.",
+        "Não se conta energia: máquinas próprias consomem, usadas ou paradas. Informe `site: {{currency, kw, "
+        "tariff_per_kwh}}`.",
     ),
     "no_staff": (
         "Nobody's hours are counted: people who look after machines cost money too.",
@@ -163,8 +203,8 @@ NOTES: dict[str, Pair] = {
         "O volume de hoje não é conhecido: informe tokens_per_day, ou consulte o livro-razão (--from-ledger 30d).",
     ),
     "ledger_nothing": (
-        "The ledger saw no tokens of these models in that time.",
-        "O livro-razão não viu tokens destes modelos nesse período.",
+        "The ledger saw no tokens of these models in that time: what is stated or assumed counts in their place.",
+        "O livro-razão não viu tokens destes modelos nesse período: no lugar vale o que foi informado ou suposto.",
     ),
     "ledger_short": (
         "The ledger knows {days} days only: less than a week says little of a month.",
@@ -207,7 +247,7 @@ NOTES: dict[str, Pair] = {
     ),
     "derived_profile": (
         "The rates of profile {profile} are derived from published measurements: right within 30 % at best.",
-        "As taxas do perfil {profile} são derivadas de medições publicadas: no melhor caso acertam por 30 %.",
+        "As taxas do perfil {profile} são derivadas de medições publicadas: no melhor caso, com erro de até 30 %.",
     ),
     "profile_note": ("Profile {profile}: {text}.", "Perfil {profile}: {text}."),
     "saturated_profile": (
@@ -221,6 +261,27 @@ NOTES: dict[str, Pair] = {
         "measured: its last point counts.",
         "O nível de serviço permitiria mais de {concurrency} requisições simultâneas, além do que o perfil {profile} "
         "mediu: vale o último ponto.",
+    ),
+    "premium_counted": (
+        "What the host costs counts {premium_share} on top for what it is worth that nothing leaves: its own bill is "
+        "lower.",
+        "O custo do provedor conta {premium_share} a mais pelo valor de nada sair de casa: a conta dele é menor.",
+    ),
+    "premium_counted_today": (
+        "What the host costs counts {premium_share} on top for what it is worth that nothing leaves: its own bill at "
+        "today's volume is {billed_usd} a month.",
+        "O custo do provedor conta {premium_share} a mais pelo valor de nada sair de casa: a conta dele com o volume "
+        "de hoje é {billed_usd} por mês.",
+    ),
+    "setup_over": (
+        "Setting up is no part of a month's cost: whether it comes back is reckoned over {months} months, since "
+        "nothing is said of how long the machines are rented.",
+        "A instalação não entra no custo do mês: se ela se paga calcula-se em {months} meses, pois não se diz por "
+        "quanto tempo as máquinas são alugadas.",
+    ),
+    "set_without_effect": (
+        "{names} changes nothing here: nothing is stated of what the machines carry.",
+        "{names} não muda nada aqui: não se informa quanto as máquinas aguentam.",
     ),
     "unverified_shape": (
         "The weights go into {machines}, but no engine is known to run the model there: see soleira fit.",
@@ -300,7 +361,7 @@ INPUTS: dict[str, Pair] = {
 UNITS: dict[str, Pair] = {
     "": ("", ""),
     "USD": ("USD", "USD"),
-    "USD/GPU-h": ("USD per accelerator and hour", "USD por placa e hora"),
+    "USD/GPU-h": ("USD an hour each", "USD por hora cada"),
     "USD/M tokens": ("USD per million tokens", "USD por milhão de tokens"),
     "USD/month": ("USD a month", "USD por mês"),
     "USD/kWh": ("USD per kWh", "USD por kWh"),
@@ -317,6 +378,14 @@ UNITS: dict[str, Pair] = {
     "kW": ("kW", "kW"),
     "ms": ("ms", "ms"),
 }
+
+LINES: dict[str, Pair] = {
+    "rent": ("rent", "aluguel"),
+    "capex": ("purchase", "compra"),
+    "energy": ("energy", "energia"),
+    "staff": ("people's hours", "horas de pessoas"),
+}
+"""Costs of a machine under `machines`."""
 
 ORIGINS: dict[str, Pair] = {
     "stated": ("stated", "informado"),
@@ -344,10 +413,11 @@ def verdict(answer: Answer, language: Language = "en") -> str:
         **texts,
         own=usd(answer.own_usd or Fraction(0), language),
         hosted=usd(answer.hosted_usd or Fraction(0), language),
-        times="" if answer.times_today is None else rounded(answer.times_today, language),
-        months="" if answer.months_until is None else rounded(Fraction(answer.months_until), language),
+        times="" if answer.times_today is None else _times(answer.times_today, language),
+        months="" if answer.months_until is None else few(Fraction(answer.months_until), language),
         machines=answer.holding.machines,
         model=answer.holding.model,
+        forced=share(answer.scenario.traffic.forced_share, language),
     )
 
 
@@ -357,19 +427,22 @@ def reason(answer: Answer, language: Language = "en") -> str:
 
 
 def cheapest(answer: Answer, language: Language = "en") -> str:
-    """What a part on own machines and the rest at the host comes to today; empty where that saves nothing."""
+    """What a part on own machines and the rest at the host comes to today; empty where that saves nothing.
+
+    Where privacy keeps a part in the house, what that takes.
+    """
     best = answer.hybrid
-    if best is None or not best.replicas or best.overflow_share == 0:
+    if best is None or not best.replicas:
         return ""
+    is_forced = best.all_hosted_usd is None
     others = [usd for usd in (best.all_hosted_usd, best.all_own_usd) if usd is not None]
-    if best.usd >= min(others):
+    if not is_forced and (best.overflow_share == 0 or best.usd >= min(others)):
         return ""
-    fleet = answer.holding.machines if best.replicas == 1 else f"{best.replicas} × ({answer.holding.machines})"
     return _said(
-        CHEAPEST,
+        FORCED if is_forced else CHEAPEST,
         language,
-        fleet=fleet,
-        overflow=share(best.overflow_share, language),
+        fleet=_fleet(answer, best.replicas + (answer.scenario.owned.spares if is_forced else 0)),
+        overflow=share(best.overflow_share, language) if best.overflow_share else _said(_NONE, language),
         cost=usd(best.usd, language),
     )
 
@@ -408,34 +481,50 @@ def figure(name: str, language: Language = "en") -> str:
 
 def usd(amount: Fraction, language: Language = "en") -> str:
     """Dollars: cents where they count."""
+    if 0 < abs(amount) < _A_CENT:
+        return f"US$ {few(amount, language)}"
     places = 2 if abs(amount) < 1000 else 0
     text = f"{float(amount):,.{places}f}"
     return f"US$ {text.translate(_PORTUGUESE) if language == 'pt' else text}"
 
 
+def few(value: Fraction, language: Language = "en") -> str:
+    """Three digits that count, two of what is small: what is not nothing never looks like it."""
+    if not 0 < abs(value) < Fraction(1, 10):
+        return rounded(value, language)
+    text = f"{float(value):.{1 - floor(log10(abs(value)))}f}".rstrip("0")
+    return text.translate(_PORTUGUESE) if language == "pt" else text
+
+
 def daily(tokens: Fraction, language: Language = "en") -> str:
     """A month's tokens as millions of a day."""
-    return rounded(tokens / MILLION / DAYS_A_MONTH, language)
+    return few(tokens / MILLION / DAYS_A_MONTH, language)
 
 
 def share(part: Fraction, language: Language = "en") -> str:
-    return f"{rounded(part * 100, language)} %"
+    return f"{few(part * 100, language)} %"
 
 
 def fact_text(name: str, fact: Fact, language: Language = "en") -> str:
     """One fact of a note, as its name says that it is written."""
     if isinstance(fact, str):
-        return fact
+        return _said(LINES[fact], language) if name == "line" else fact
     if name.endswith("_share"):
         return share(Fraction(fact), language)
+    if name.endswith("_usd"):
+        return usd(Fraction(fact), language)
     if name.endswith("_bytes"):
         return size(Fraction(fact), language)
     if name.endswith("_ms"):
         return f"{rounded(Fraction(fact) / 1000, language)} s"
-    return number(fact, language) if isinstance(fact, int) else rounded(fact, language)
+    return number(fact, language) if isinstance(fact, int) else few(fact, language)
 
 
 _PORTUGUESE = str.maketrans(",.", ".,")
+_A_CENT = Fraction(1, 100)
+_NONE: Pair = ("none", "nenhum")
+_HARDLY_MORE = Fraction(201, 200)
+_MOST_PLACES = 9
 
 
 def _today(answer: Answer) -> Fraction:
@@ -445,6 +534,8 @@ def _today(answer: Answer) -> Fraction:
 def _verdict_code(answer: Answer) -> str:
     if answer.verdict == "never" and answer.reason in ("does_not_hold", "arithmetic_cannot_hold"):
         return "never_cannot_hold"
+    if answer.verdict == "never" and answer.reason != "slo" and answer.scenario.traffic.forced_share:
+        return "never_forced"
     if answer.verdict == "yes" and answer.reason == "arithmetic":
         return "yes_arithmetic"
     if answer.verdict != "not_yet":
@@ -466,7 +557,8 @@ def _reasons(answer: Answer, language: Language) -> Sequence[str]:
 def _cannot_hold(answer: Answer) -> Sequence[str]:
     holding = answer.holding
     too_large = holding.needed_bytes is not None and (holding.there_bytes or 0) < holding.needed_bytes
-    codes = ["cannot_hold" if too_large and holding.there_bytes else "too_few"]
+    why = "cannot_hold" if too_large and holding.there_bytes else "too_few"
+    codes = ["storage" if holding.is_storage else why]
     if holding.instead:
         codes.append("instead")
     if answer.reason == "arithmetic_cannot_hold" and answer.result.tokens_per_month is not None:
@@ -475,10 +567,12 @@ def _cannot_hold(answer: Answer) -> Sequence[str]:
 
 
 def _never(answer: Answer) -> Sequence[str]:
-    if answer.result.steps[0].most_tokens is None or answer.result.tokens_per_month is None:
+    step = answer.result.steps[0]
+    if step.most_tokens is None or answer.result.tokens_per_month is None:
         return ["never_cheap"]
+    code = "never" if step.machines == 1 else "never_several"
     most = answer.result.peak_to_mean_max
-    return ["never", "peak_at_most"] if most is not None and most >= 1 else ["never"]
+    return [code, "peak_at_most"] if most is not None and most >= 1 else [code]
 
 
 def _facts(answer: Answer, language: Language) -> Mapping[str, str]:
@@ -490,7 +584,8 @@ def _facts(answer: Answer, language: Language) -> Mapping[str, str]:
     return {
         "month": "–" if month is None else monthly(month, language),
         "day": "–" if month is None else daily(month, language),
-        "fleet": holding.machines if step.machines == 1 else f"{step.machines} × ({holding.machines})",
+        "fleet": _fleet(answer, step.machines),
+        "spares": _spares(scenario.owned.spares, language),
         "machines": holding.machines,
         "model": holding.model,
         "needed": size(holding.needed_bytes or 0, language),
@@ -499,14 +594,34 @@ def _facts(answer: Answer, language: Language) -> Mapping[str, str]:
         "most": "∞" if most is None else monthly(most, language),
         "hosted": "" if worth is None else usd(worth, language),
         "own": usd(step.usd_per_month, language),
-        "peak": rounded(scenario.traffic.peak_to_mean, language),
-        "most_peak": "" if result.peak_to_mean_max is None else rounded(result.peak_to_mean_max, language),
+        "peak": few(scenario.traffic.peak_to_mean, language),
+        "most_peak": "" if result.peak_to_mean_max is None else few(result.peak_to_mean_max, language),
     }
+
+
+def _times(factor: Fraction, language: Language) -> str:
+    """Never a mere 1 where it is a little more."""
+    if 1 < factor < _HARDLY_MORE:
+        text = f"{float(factor):.{min(_MOST_PLACES, ceil(-log10(factor - 1)))}f}"
+        return text.translate(_PORTUGUESE) if language == "pt" else text
+    return few(factor, language)
+
+
+def _fleet(answer: Answer, machines: int) -> str:
+    one = answer.holding.machines
+    return one if machines == 1 else f"{machines} × ({one})"
+
+
+def _spares(number: int, language: Language) -> str:
+    """Of the machines, those that stand by and carry nothing."""
+    if not number:
+        return ""
+    return _said((" ({n} of them spare)", " ({n} de reserva)"), language, n=str(number))
 
 
 def monthly(tokens: Fraction, language: Language = "en") -> str:
     """A month's tokens in millions."""
-    return rounded(tokens / MILLION, language)
+    return few(tokens / MILLION, language)
 
 
 def _listed(words: Sequence[str], language: Language) -> str:

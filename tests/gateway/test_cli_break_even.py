@@ -91,7 +91,8 @@ def test_an_input_can_be_changed_for_one_look(carried: Path) -> None:
     [
         ("peak_to_mena=2", "did you mean 'peak_to_mean'?"),
         ("peak_to_mean", "should be NAME=VALUE, such as peak_to_mean=2.5"),
-        ("peak_to_mean=x", "should be a number such as 0.08"),
+        ("peak_to_mean=", "should be NAME=VALUE, such as peak_to_mean=2.5"),
+        ("peak_to_mean=x", "should be a number such as 2.5"),
     ],
 )
 def test_a_change_that_is_none_is_explained(carried: Path, change: str, problem: str) -> None:
@@ -100,6 +101,13 @@ def test_a_change_that_is_none_is_explained(carried: Path, change: str, problem:
     assert result.returncode == 1
     assert problem in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_what_has_no_end_is_not_read_to_its_end() -> None:
+    result = process("break-even", "--scenario-file", "/dev/zero")
+
+    assert result.returncode == 1
+    assert "/dev/zero: is larger than 512 KiB" in result.stderr
 
 
 def test_a_file_that_is_wrong_is_explained_by_line_and_key(tmp_path: Path) -> None:
@@ -129,7 +137,7 @@ def test_the_page_shows_each_step_and_where_it_is_full(carried: Path) -> None:
     ).stdout
 
     assert "is full before it pays" in shown
-    assert "busiest hours: 2.5 times the average here; it pays up to 1.97" in shown
+    assert "busiest hours: 2.5 times the average here; 1 replica pays up to 1.97" in shown
     assert "US$ 85,731" in shown
     assert "busy  of all tokens  of the written ones" in shown
 

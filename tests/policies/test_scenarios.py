@@ -96,7 +96,7 @@ def test_hours_of_a_tariff_may_lie_over_midnight() -> None:
     )
 
     assert entry.site is not None
-    assert entry.site.hours[0].hours == 7
+    assert entry.site.hours[0].hours == (22, 23, 0, 1, 2, 3, 4)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +122,22 @@ def test_hours_of_a_tariff_may_lie_over_midnight() -> None:
             "traffic.from_ledger: should be a number of days or weeks, such as 30d or 8w",
         ),
         (LEAST + "traffic: {models: [kimi-k3]}", "names models, whose traffic only from_ledger looks up"),
+        (
+            LEAST
+            + "site: {currency: USD, kw: 1, tariff_per_kwh: 0.1, hours: "
+            + "[{from: 18, until: 21, tariff_per_kwh: 1}, {from: 20, until: 22, tariff_per_kwh: 2}]}",
+            "site: has two tariffs for the hour from 20:00 on",
+        ),
+        (
+            LEAST
+            + "exchange_rates: [{currency: BRL, per_usd: 5, as_of: 2026-11-01, source: a}, "
+            + "{currency: BRL, per_usd: 6, as_of: 2026-11-01, source: b}]",
+            "exchange_rates: has a second rate of BRL as of 2026-11-01",
+        ),
+        (LEAST + "ranges: {cached_share: [0, 0.5, 1.5]}", "ranges: cached_share should be a share, from 0 to 1"),
+        (LEAST + "ranges: {output_share: [0, 0.5, 1.1]}", "ranges: output_share should be a share, from 0 to 1"),
+        (LEAST + "ranges: {peak_to_mean: [0.5, 1, 2]}", "ranges: peak_to_mean should be 1 or more"),
+        (LEAST + "ranges: {decode_tps: [0, 1, 2]}", "ranges: decode_tps should be more than 0"),
         (LEAST + "capacity: {prefill_tps: 5}", "capacity: should name prefill_tps and decode_tps, or a profile"),
         (LEAST + "capacity: {prefill_tps: 5, decode_tps: 5, profile: x}", "should name either a profile, or"),
         (

@@ -58,6 +58,9 @@ def _changed(entry: ScenarioEntry, profiles: Mapping[str, Profile], told: Told) 
         raise BadRequest(
             "this scenario states no capacity: change prefill_tps and decode_tps together", param="prefill_tps"
         )
+    idle = [name for name in ("utilisation", "peak_to_mean") if name in told.overrides]
+    if idle:
+        told.note("set_without_effect", names=", ".join(idle))
     matching = [] if entry.states_no_capacity else [each.name for each in profiles.values() if _is_of(each, entry)]
     if matching:
         told.note("profiles_match", names=", ".join(sorted(set(matching))))
@@ -135,11 +138,10 @@ def _below_level(profile: Profile, stated: CapacityEntry, origin: Origin, told: 
 
 def _say_the_level(profile: Profile, level: curves.Slo, rates: curves.Carried, told: Told) -> None:
     """A rate without the wait that it comes with says little."""
-    last = profile.points[-1]
-    if level == curves.Slo() and last.ttft_ms is not None:
-        told.note("saturated_profile", profile=profile.name, concurrency=last.concurrency, ttft_ms=last.ttft_ms)
+    if level == curves.Slo() and rates.ttft_ms is not None:
+        told.note("saturated_profile", profile=profile.name, concurrency=rates.concurrency, ttft_ms=rates.ttft_ms)
     elif rates.is_beyond:
-        told.note("not_extrapolated", profile=profile.name, concurrency=last.concurrency)
+        told.note("not_extrapolated", profile=profile.name, concurrency=rates.concurrency)
 
 
 def _say_what_differs(profile: Profile, entry: ScenarioEntry, told: Told) -> None:

@@ -34,6 +34,8 @@ class Holding:
     """`Kimi K3 (native)`."""
     needed_bytes: int | None = None
     there_bytes: int | None = None
+    is_storage: bool = False
+    """True if it keeps data and has nothing that computes."""
     instead: tuple[str, ...] = ()
     """What holds it, as far as engines are known to: `16 × B200`."""
 
@@ -56,7 +58,8 @@ def holding(entry: ScenarioEntry, told: Told) -> Holding:
     engines = {each.engine for each in model.topologies} if entry.engine is None else {entry.engine}
     shapes = [each for each in model.topologies if each.quant == quant.name and each.engine in engines]
     here = [each for each in shapes if gpu is not None and each.gpu == gpu.name]
-    holds = False if gpu is not None and gpu.kind == "nas" else _holds(quant, there, hardware.count, here)
+    is_storage = gpu is not None and gpu.kind == "nas"
+    holds = False if is_storage else _holds(quant, there, hardware.count, here)
     if holds is None and there is not None:
         told.note("unverified_shape", machines=machines)
     return Holding(
@@ -65,6 +68,7 @@ def holding(entry: ScenarioEntry, told: Told) -> Holding:
         model=f"{model.title} ({quant.name})",
         needed_bytes=quant.memory_bytes,
         there_bytes=there,
+        is_storage=is_storage,
         instead=_instead(shapes, None if gpu is None else gpu.name),
     )
 

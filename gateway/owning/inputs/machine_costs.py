@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gateway.catalog.hardware import find_gpu
 from gateway.economics.scenario import HOURS_A_MONTH, Cost, Owned, Purchase
+from gateway.economics.site import Band, colocation_usd, energy_usd, storage_usd, tariff, written_off
 from gateway.errors import BadRequest
 from gateway.owning.told import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date
 
     from gateway.economics.scenario import Line, Scope
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from policies.amounts import Bought
     from policies.machines import Capex, Dated, Energy, Machine, Rent
     from policies.scenarios import HardwareEntry, RentEntry, ScenarioEntry, SiteEntry
-
-_HOURS_A_DAY = 24
 
 _D = TypeVar("_D", bound="Dated")
 
@@ -35,6 +34,7 @@ def owned(entry: ScenarioEntry, exchange: Exchange, machines: Mapping[str, Machi
     _site(bill)
     _staff(bill)
     _else(bill)
+    _say_what_is_missing(bill)
     hardware = entry.hardware
     told.figure("hardware.gpu", hardware.gpu, "", told.stated(hardware))
     told.figure("hardware.count", Fraction(hardware.count), "GPUs", told.stated(hardware))
@@ -149,8 +149,9 @@ def _bought(bill: _Bill, bought: Bought, day: date, origin: Origin) -> None:
     told.figure("hardware.capex", paid, "USD", _with_tax(origin, tax))
     told.figure("hardware.residual", left, "USD", origin)
     told.figure("hardware.life_months", Fraction(bought.life_months), "months", origin)
-    bill.costs.append(Cost("capital", (paid - left) / bought.life_months))
-    told.figure("costs.capital", (paid - left) / bought.life_months, "USD/month", origin)
+    capital = written_off(bill.purchase)
+    bill.costs.append(Cost("capital", capital))
+    told.figure("costs.capital", capital, "USD/month", origin)
 
 
 def _machine(bill: _Bill, name: str, machines: Mapping[str, Machine]) -> None:
@@ -164,16 +165,33 @@ def _machine(bill: _Bill, name: str, machines: Mapping[str, Machine]) -> None:
             "break_even.yaml, or state the costs in the scenario",
             param="hardware.machine",
         )
-    for capex in machine.capex or ():
-        if bill.told.at >= capex.from_:
-            _machine_bought(bill, name, capex)
-    _machine_rents(bill, name, list(_due(machine.rent or (), bill)))
-    for energy in _due(machine.energy or (), bill):
+    _machine_use(bill, name, machine)
+    for energy in _counted(machine.energy or (), bill, name, "energy"):
         _machine_energy(bill, name, energy)
-    people = list(_due(machine.staff or (), bill))
+    people = _counted(machine.staff or (), bill, name, "staff")
     if people and bill.entry.staff is None:
         paid = (bill.exchange.usd(staff.hours_per_month * staff.rate, staff.currency) for staff in people)
         _people(bill, sum(paid, Fraction(0)), _of(name, people[0]))
+
+
+def _machine_use(bill: _Bill, name: str, machine: Machine) -> None:
+    """Rent or purchase: what counts today, else what is planned next; that it is planned is told."""
+    at = bill.told.at
+    rents, capexes = machine.rent or (), machine.capex or ()
+    due = [rent for rent in rents if _is_due(rent, at)]
+    begun = [capex for capex in capexes if capex.from_ <= at]
+    if not due and not begun:
+        starts = [capex.from_ for capex in capexes] + [rent.from_ for rent in rents if rent.from_ and rent.from_ > at]
+        if not starts:
+            bill.told.note("no_use_cost", machine=name)
+            return
+        first = min(starts)
+        due = [rent for rent in rents if rent.from_ == first]
+        begun = [capex for capex in capexes if capex.from_ == first]
+        bill.told.note("planned", machine=name, line="rent" if due else "capex", day=first.isoformat())
+    for capex in begun:
+        _machine_bought(bill, name, capex)
+    _machine_rents(bill, name, due)
 
 
 def _machine_rents(bill: _Bill, name: str, rents: Sequence[Rent]) -> None:
@@ -202,19 +220,33 @@ def _machine_bought(bill: _Bill, name: str, capex: Capex) -> None:
 
 
 def _machine_energy(bill: _Bill, name: str, energy: Energy) -> None:
+    """Unless the scenario's own site says what is drawn, and at what tariff."""
+    if bill.entry.site is not None and bill.entry.site.tariff_per_kwh is not None:
+        return
     if energy.kw is None:
         bill.told.note("metered_energy", machine=name)
         return
     per_kwh = bill.exchange.usd(energy.tariff_per_kwh, energy.currency)
-    kwh = Fraction(energy.kw) * Fraction(energy.pue) * HOURS_A_MONTH
-    bill.add("energy", kwh * per_kwh, _of(name, energy))
+    bill.add("energy", energy_usd(Fraction(energy.kw), Fraction(energy.pue), per_kwh), _of(name, energy))
 
 
-def _due(entries: Sequence[_D], bill: _Bill) -> Iterator[_D]:
-    today = bill.told.at
-    for entry in entries:
-        if (entry.from_ is None or entry.from_ <= today) and (entry.until is None or today <= entry.until):
-            yield entry
+def _counted(entries: Sequence[_D], bill: _Bill, name: str, line: str) -> list[_D]:
+    """What is due today, else what is planned next; a line that has ended is told, since its cost is then unknown."""
+    at = bill.told.at
+    due = [entry for entry in entries if _is_due(entry, at)]
+    if due or not entries:
+        return due
+    starts = [entry.from_ for entry in entries if entry.from_ is not None and entry.from_ > at]
+    if not starts:
+        bill.told.note("ended", machine=name, line=line)
+        return []
+    first = min(starts)
+    bill.told.note("planned", machine=name, line=line, day=first.isoformat())
+    return [entry for entry in entries if entry.from_ == first]
+
+
+def _is_due(entry: Dated, at: date) -> bool:
+    return (entry.from_ is None or entry.from_ <= at) and (entry.until is None or at <= entry.until)
 
 
 def _of(name: str, entry: Dated | Capex) -> Origin:
@@ -231,8 +263,8 @@ def _site(bill: _Bill) -> None:
     if site.network_per_month is not None:
         bill.add("network", bill.exchange.usd(site.network_per_month, site.currency), origin, "house")
     if site.storage is not None:
-        amount = site.storage.tb * site.storage.per_tb_month
-        bill.add("storage", bill.exchange.usd(amount, site.currency), origin, "house")
+        per_tb = bill.exchange.usd(site.storage.per_tb_month, site.currency)
+        bill.add("storage", storage_usd(Fraction(site.storage.tb), per_tb), origin, "house")
 
 
 def _power(bill: _Bill, site: SiteEntry, kw: Fraction, origin: Origin) -> None:
@@ -240,21 +272,29 @@ def _power(bill: _Bill, site: SiteEntry, kw: Fraction, origin: Origin) -> None:
     told.figure("site.kw", kw, "kW", origin)
     if site.tariff_per_kwh is not None:
         per_kwh = bill.exchange.usd(_mean_tariff(site) * (1 + site.tax), site.currency)
+        pue = Fraction(site.pue)
         pue_origin = (
             origin if "pue" in site.model_fields_set else Origin("default", "nobody stated it: nothing is added")
         )
-        told.figure("site.pue", Fraction(site.pue), "x", pue_origin)
+        told.figure("site.pue", pue, "x", pue_origin)
         told.figure("site.tariff_per_kwh", per_kwh, "USD/kWh", origin)
-        bill.add("energy", kw * Fraction(site.pue) * HOURS_A_MONTH * per_kwh, origin)
+        bill.add("energy", energy_usd(kw, pue, per_kwh), origin)
     if site.colocation_per_kw_month is not None:
-        bill.add("colocation", kw * bill.exchange.usd(site.colocation_per_kw_month, site.currency), origin)
+        per_kw = bill.exchange.usd(site.colocation_per_kw_month, site.currency)
+        bill.add("colocation", colocation_usd(kw, per_kw), origin)
 
 
 def _mean_tariff(site: SiteEntry) -> Fraction:
     """Of a whole day: a machine that stands ready draws the same at any hour."""
-    usual = Fraction(site.tariff_per_kwh or 0)
-    other = sum(((Fraction(each.tariff_per_kwh) - usual) * each.hours for each in site.hours), Fraction(0))
-    return usual + other / _HOURS_A_DAY
+    bands = [_band(each.from_, each.until, Fraction(each.tariff_per_kwh)) for each in site.hours]
+    return tariff(Fraction(site.tariff_per_kwh or 0), bands)
+
+
+def _band(first: int, until: int, per_kwh: Fraction) -> Band:
+    """The hours as the clock has them; a tariff that ends when it begins is of the whole day."""
+    if first % 24 == until % 24:
+        return Band(Fraction(0), Fraction(24), per_kwh)
+    return Band(Fraction(first % 24), Fraction(until), per_kwh)
 
 
 def _staff(bill: _Bill) -> None:
@@ -286,3 +326,17 @@ def _else(bill: _Bill) -> None:
         tax = bill.tax("setup")
         bill.setup_usd = exchange.usd(entry.setup.amount, entry.setup.currency) * tax
         bill.told.figure("setup", bill.setup_usd, "USD", _with_tax(bill.told.stated(), tax))
+
+
+def _say_what_is_missing(bill: _Bill) -> None:
+    """A cost that nobody states is not a cost of nothing: BadRequest where all of them are such."""
+    told, lines = bill.told, {cost.line for cost in bill.costs}
+    missing = {note.code for note in told.notes} & {"metered_energy", "no_use_cost", "ended"}
+    if missing and not any(cost.usd_per_month for cost in bill.costs):
+        raise BadRequest(
+            "nothing is known of what these machines cost today: state their rent or capex, and "
+            "`site: {currency, kw, tariff_per_kwh}` for energy that only a meter knows",
+            param="hardware",
+        )
+    if "rent" not in lines and not lines & {"energy", "colocation"} and not missing:
+        told.note("no_energy")

@@ -38,7 +38,7 @@ def _kind(figure: Figure) -> str | None:
         return None
     if figure.name.startswith("exchange."):
         return "rate"
-    return "price" if figure.unit in _PRICES else None
+    return "price" if figure.unit in _PRICES or figure.name == "costs.rent" else None
 
 
 def _note(kind: str, figures: Sequence[Figure], today: date) -> Iterator[Note]:
@@ -47,6 +47,8 @@ def _note(kind: str, figures: Sequence[Figure], today: date) -> Iterator[Note]:
     age = first.age_days(today)
     if age is None or first.as_of is None:
         yield Note(f"{kind}_without_day", {"names": names, "source": first.source})
+    elif age < 0:
+        yield Note(f"{kind}_of_tomorrow", {"names": names, "as_of": first.as_of.isoformat(), "source": first.source})
     elif age > (OLD_RATE_DAYS if kind == "rate" else OLD_PRICE_DAYS):
         facts: dict[str, Fact] = {"names": names, "days": age, "as_of": first.as_of.isoformat()}
         yield Note(f"old_{kind}", {**facts, "source": first.source})

@@ -45,6 +45,14 @@ WORDS: dict[str, tuple[str, str]] = {
         "{names}: nobody says of which day ({source}). State `as_of`, so that its age is known.",
         "{names}: ninguém diz de que dia ({source}). Informe `as_of`, para que se saiba a idade.",
     ),
+    "price_of_tomorrow": (
+        "{names}: of {as_of}, a day that has not come yet ({source}). Correct `as_of`.",
+        "{names}: de {as_of}, um dia que ainda não chegou ({source}). Corrija `as_of`.",
+    ),
+    "rate_of_tomorrow": (
+        "{names}: the rate of exchange is of {as_of}, a day that has not come yet ({source}). Correct `as_of`.",
+        "{names}: a taxa de câmbio é de {as_of}, um dia que ainda não chegou ({source}). Corrija `as_of`.",
+    ),
     "old_rate": (
         "{names}: the rate of exchange is {days} days old ({as_of}, {source}).",
         "{names}: a taxa de câmbio é de {days} dias atrás ({as_of}, {source}).",

@@ -42,7 +42,9 @@ def kept(of: Profile, slo: Slo, most_concurrency: int | None = None) -> Carried:
 
 
 def test_without_a_service_level_the_last_point_counts_and_says_that_more_was_not_measured() -> None:
-    assert kept(DRAFTS, Slo()) == Carried(Fraction(21672), Fraction("5075.1"), Fraction(64), is_beyond=True)
+    assert kept(DRAFTS, Slo()) == Carried(
+        Fraction(21672), Fraction("5075.1"), Fraction(64), is_beyond=True, ttft_ms=Fraction(12_038)
+    )
 
 
 def test_a_level_that_a_point_just_keeps_gives_its_rates() -> None:
@@ -111,7 +113,7 @@ def test_what_a_point_does_not_state_was_not_measured_there() -> None:
 
     assert kept(partly, Slo()).concurrency == 64
     assert kept(partly, Slo(ttft_ms=Fraction(60_000))) == Carried(
-        Fraction(21672), Fraction(2067), Fraction(16), is_beyond=True
+        Fraction(21672), Fraction(2067), Fraction(16), is_beyond=True, ttft_ms=Fraction(3942)
     )
     assert at(partly, Slo(tpot_ms=Fraction(5))) is None
     assert at(profile(point(1, "1", "1", None)), Slo()) is None

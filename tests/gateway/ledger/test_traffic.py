@@ -15,12 +15,12 @@ import pytest
 
 from gateway.catalog.deployments import Price
 from gateway.errors import BadRequest
-from gateway.ledger.chat_lanes import MEASURING
 from gateway.ledger.entries import Account, Hold, Settlement
 from gateway.ledger.own_zones import own_deployments, own_zones
 from gateway.ledger.traffic import observed, since
 from gateway.ledger.usage import Span
 from gateway.wire.lanes import Usage
+from policies.budgets import MEASURING
 from policies.load import load_pack
 from policies.zones import Addresses
 from tests.gateway.ledger import made_up
@@ -195,6 +195,17 @@ async def test_each_figure_of_two_days_is_what_a_person_works_out(
     assert {hour: share for hour, share in enumerate(found.hours) if share} == {9: Fraction(2, 5), 15: Fraction(3, 5)}
     assert (found.growth, found.growth_per_month, found.growth_weeks, found.no_growth) == (None, None, 0, "short")
     assert (found.enough, found.is_enough) == ("short", False)
+
+
+@pytest.mark.parametrize("day", ["2026-10-30", "2026-08-01"])
+async def test_who_asked_long_before_did_not_begin_on_a_day_of_the_span(
+    store: Store, opened: AsyncEngine, pack: Pack, day: str
+) -> None:
+    await write(store, [Made(at(f"{day}T08:00"), Usage(fresh=1)), Made(at("2026-11-02T09:10"), Usage(fresh=600))])
+
+    found = await observed(opened, pack, span("2026-11-01", "2026-11-04"))
+
+    assert (found.start, found.tokens) == (at("2026-11-01"), 600)
 
 
 async def test_what_hosts_were_paid_is_divided_as_their_prices_divide_it(

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
+from gateway.cli import break_even_text
 from gateway.economics.break_even import is_cheaper
+from gateway.economics.profiles import Point, Profile
 from gateway.economics.scenario import DAYS_A_MONTH, MILLION, Mix
 from gateway.errors import BadRequest
 from gateway.ledger.traffic import Observed
@@ -24,8 +26,6 @@ from policies.scenario_file import read_scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from gateway.economics.profiles import Profile
 
 AT = date(2026, 12, 1)
 MOONSHOT = "{currency: USD, per_million: {input: 3.00, cached: 0.30, output: 15.00}}"
@@ -56,6 +56,14 @@ def ask(
     [(name, entry)] = read_scenarios("case.yaml", text.encode()).scenarios.items()
     question = Question(entry, name, overrides_of(overrides or {}), ledger_leads)
     return answer(question, AT, None, traffic, profiles or {})
+
+
+@pytest.fixture
+def profiles() -> Mapping[str, Profile]:
+    """One that takes a second to the first token."""
+    point = Point(1, 8192, 1024, Fraction(1000), Fraction(10), Fraction(20_000), Fraction(300))
+    slow = Profile("slow", "kimi-k3", "native", "b200", 8, "sglang", (point,), "test", AT, "measured")
+    return {"slow": slow}
 
 
 def daily(found: Answer) -> float:
@@ -332,7 +340,7 @@ def test_every_input_can_be_changed_for_one_look(name: Override) -> None:
     [
         ("peak_to_mena", "2", "did you mean 'peak_to_mean'?"),
         ("peak_to_mean", "0.5", "peak_to_mean should be from 1 to 1,000"),
-        ("peak_to_mean", "two", "should be a number such as 0.08"),
+        ("peak_to_mean", "two", "should be a number such as 2.5"),
         ("replicas", "1.5", "replicas should be a whole number"),
         ("cached_share", "120%", "cached_share should be from 0 to 1"),
     ],
@@ -474,3 +482,213 @@ def test_how_sure_it_is_follows_the_stated_ranges() -> None:
     assert found["p50_million_tokens_per_day"] == pytest.approx(400.59, rel=0.02)
     assert found["p95_million_tokens_per_day"] == pytest.approx(700.51, rel=0.02)
     assert found["draws"] == 20_000
+
+
+TODAY = "{mix: {input: 3, output: 1}, cached_share: 0, peak_to_mean: 2.5, tokens_per_day: 399467000}"
+BOUGHT = "capex: {amount: 2400000, currency: USD, life_months: 600}"
+
+
+def codes(found: Answer) -> set[str]:
+    return {note.code for note in found.notes}
+
+
+def test_machines_that_cannot_hold_the_model_are_cheaper_in_no_draw() -> None:
+    found = ask(scenario("b200", 8, "usd_per_gpu_hour: 0.50", MOONSHOT, TODAY))
+
+    assert (found.verdict, found.reason) == ("never", "arithmetic_cannot_hold")
+    assert found.band is not None
+    assert found.band.probability == 0
+
+
+def test_what_cannot_hold_the_model_is_said_before_the_service_level(profiles: Mapping[str, Profile]) -> None:
+    text = scenario("b200", 8, "usd_per_gpu_hour: 7", MOONSHOT, TODAY, "{profile: slow}", "slo: {ttft_ms: 1}\n")
+
+    found = ask(text, profiles=profiles)
+
+    assert found.reason == "does_not_hold"
+    assert "cannot hold Kimi K3 (native)" in words.reason(found)
+
+
+def test_several_replicas_and_spares_are_named_with_what_they_carry_and_cost() -> None:
+    hardware = "usd_per_gpu_hour: 7.34, replicas: 3, spares: 1"
+
+    found = ask(scenario("b300", 8, hardware, FLATKEY, BUSY, DSPARK))
+
+    assert found.verdict == "never"
+    said = words.reason(found)
+    assert "4 × (8 × B300) (1 of them spare) carry 28,202 million tokens a month" in said
+    assert "they cost US$ 171,462 a month" in said
+    assert "4 × (8 × B300) would pay with busiest hours of at most 1.48 times the average" in said
+    assert "4 × (8 × B300) (1 de reserva) aguentam 28.202 milhões" in words.reason(found, "pt")
+
+
+def test_what_privacy_keeps_home_has_no_host_to_be_cheaper() -> None:
+    traffic = f"{TODAY[:-1]}, forced_share: 100%}}".replace("399467000", "5000000")
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", FLATKEY, traffic, DSPARK))
+
+    assert words.verdict(found) == (
+        "Never for its price, as things stand; but 100 % of the tokens must stay in the house at any price."
+    )
+    assert words.cheapest(found) == (
+        "Cheapest today of what privacy allows: 8 × B300 of one's own, and none of the tokens at the host: "
+        "US$ 42,866 a month."
+    )
+    assert "nenhum dos tokens no provedor" in words.cheapest(found, "pt")
+
+
+def test_spares_are_among_the_machines_that_privacy_takes() -> None:
+    traffic = f"{TODAY[:-1]}, forced_share: 10%}}"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34, spares: 2", FLATKEY, traffic, DSPARK))
+
+    assert found.hybrid is not None
+    assert found.hybrid.replicas == 1
+    assert "3 × (8 × B300) of one's own" in words.cheapest(found)
+
+
+@pytest.mark.parametrize(("more", "months"), [("", 36), (", committed_months: 12", 12)])
+def test_setting_up_what_is_rented_must_come_back_as_well(more: str, months: int) -> None:
+    traffic = "{mix: {input: 3, output: 1}, cached_share: 0, peak_to_mean: 1, tokens_per_month: 15000000000}"
+    hardware = f"usd_per_gpu_hour: 7.34{more}"
+
+    found = ask(scenario("b300", 8, hardware, FLATKEY, traffic, DSPARK, "setup: 100000\n"))
+
+    saved = 15_000 * 3.60 - 42_865.60
+    assert found.payback is not None
+    assert found.payback.usd == 100_000
+    assert (found.payback.months, found.payback.over_months) == (9, months)
+    assert found.payback.npv_usd == pytest.approx(saved * months - 100_000)
+    assert ("setup_over" in codes(found)) is (not more)
+
+
+def test_rent_that_is_committed_says_what_it_saves_until_it_ends() -> None:
+    traffic = "{mix: {input: 3, output: 1}, cached_share: 0, peak_to_mean: 1, tokens_per_month: 15000000000}"
+    hardware = "usd_per_gpu_hour: 7.34, committed_months: 12"
+
+    found = ask(scenario("b300", 8, hardware, FLATKEY, traffic, DSPARK))
+
+    assert found.payback is not None
+    assert found.payback.npv_usd == pytest.approx(12 * (15_000 * 3.60 - 42_865.60))
+    page = break_even_text.page(found)
+    assert "Rented for 12 months\n  present value of what they save against the host US$ 133,613" in page
+
+
+def test_without_a_term_and_a_price_at_once_there_is_nothing_to_pay_back() -> None:
+    assert ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", FLATKEY, TODAY, DSPARK)).payback is None
+
+
+def test_growth_without_end_is_still_a_number() -> None:
+    traffic = "{peak_to_mean: 1, tokens_per_month: 999999999999999, growth_per_month: 1000%}"
+
+    found = ask(scenario("b300", 8, BOUGHT, MOONSHOT, traffic, DSPARK))
+
+    assert json.loads(json.dumps(shown(found), allow_nan=False))["payback"]["npv_usd"] != 0
+    assert break_even_text.page(found)
+
+
+def test_the_worth_of_privacy_is_told_from_the_host_s_bill() -> None:
+    hosted = FLATKEY[:-1] + ", privacy_premium: 50%}"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", hosted, TODAY, DSPARK))
+
+    [note] = [note for note in found.notes if note.code == "premium_counted_today"]
+    assert found.hosted_usd == Fraction(note.facts["billed_usd"]) * Fraction(3, 2)
+    assert "counts 50 % on top" in words.note(note)
+    assert "is US$ 43,742 a month" in words.note(note)
+    assert "premium_counted" in codes(ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", hosted)))
+
+
+def test_machines_that_wait_are_paid_for() -> None:
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34, spares: 1", MOONSHOT, TODAY, DSPARK))
+
+    busy = 399_467_000 * 730 / 24 / (730 * 3600) * (0.75 / 21_672 + 0.25 / 5_075.1) / 3
+    today = shown(found)["today"]
+    assert today["utilisation"] == pytest.approx(busy)
+    assert today["idle_usd"] == pytest.approx(3 * 42_865.60 * (1 - busy))
+    assert shown(ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, TODAY)))["today"]["idle_usd"] is None
+
+
+def test_the_money_of_the_break_even_is_that_of_its_machines() -> None:
+    hardware = "usd_per_gpu_hour: 7.34"
+    staff = "staff: {hours_per_month: 100, rate: 150, currency: USD}\n"
+
+    found = shown(ask(scenario("b300", 8, hardware, MOONSHOT, BUSY, DSPARK, staff)))
+
+    price, tokens = found["hosted_per_million_usd"], found["break_even"]["million_tokens_per_month"]
+    assert found["break_even"]["usd_per_month"] == pytest.approx(price * tokens)
+
+
+@pytest.mark.parametrize(
+    ("amount", "english", "portuguese"),
+    [
+        ("0.0000023", "US$ 0.0000023", "US$ 0,0000023"),
+        ("0.0058", "US$ 0.0058", "US$ 0,0058"),
+        ("0", "US$ 0.00", "US$ 0,00"),
+        ("0.39", "US$ 0.39", "US$ 0,39"),
+        ("-0.004", "US$ -0.004", "US$ -0,004"),
+        ("42865.60", "US$ 42,866", "US$ 42.866"),
+    ],
+)
+def test_what_is_not_nothing_never_looks_like_nothing(amount: str, english: str, portuguese: str) -> None:
+    assert words.usd(Fraction(amount)) == english
+    assert words.usd(Fraction(amount), "pt") == portuguese
+
+
+def test_the_volume_of_a_household_is_not_written_as_none() -> None:
+    traffic = "{peak_to_mean: 1, tokens_per_day: 1500}"
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 0.0001", MOONSHOT, traffic, DSPARK))
+
+    assert "0.0015 of" in break_even_text.page(found)
+
+
+def test_hardly_more_than_today_is_more_than_today() -> None:
+    needed = 42_865.60 / 3.60 * 24 / 730
+    traffic = (
+        f"{{mix: {{input: 3, output: 1}}, cached_share: 0, peak_to_mean: 1, tokens_per_day: {needed * 0.999e6:.0f}}}"
+    )
+
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", FLATKEY, traffic, DSPARK))
+
+    assert found.verdict == "not_yet"
+    assert "1.001 times today's volume" in words.verdict(found)
+    assert "1,001 vezes o volume de hoje" in words.verdict(found, "pt")
+
+
+def test_a_change_that_changes_nothing_is_said_to() -> None:
+    text = scenario("b300", 8, "usd_per_gpu_hour: 7.34", FLATKEY)
+
+    found = ask(text, {"utilisation": "0.5", "peak_to_mean": "3"})
+
+    [note] = [note for note in found.notes if note.code == "set_without_effect"]
+    assert note.facts["names"] == "utilisation, peak_to_mean"
+    assert "set_without_effect" not in codes(ask(text.replace("none", DSPARK), {"utilisation": "0.5"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("input", "50%", "input is no share: '50%' should be a number such as 2.5"),
+        ("peak_to_mean", "NaN", "peak_to_mean should be a number such as 2.5: digits, at most one point: 'NaN'"),
+        ("input", "1e3", "should be a number such as 2.5"),
+        ("cached_share", "x", "cached_share should be a number such as 0.08, or a percentage such as 8%: 'x'"),
+    ],
+)
+def test_a_change_is_written_as_its_unit_is(name: str, text: str, problem: str) -> None:
+    with pytest.raises(BadRequest, match=re.escape(problem)):
+        overrides_of({name: text})
+
+
+def test_draws_without_a_break_even_are_told_once() -> None:
+    page = break_even_text.page(ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, BUSY, DSPARK)))
+
+    assert re.search(r"[\d.]+ % of the draws never pay", page)
+    assert not re.search(r"95 % never|half never", page)
+
+
+def test_sentences_end_where_the_terminal_does() -> None:
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, TODAY, DSPARK))
+
+    assert max(map(len, break_even_text.page(found, 80).splitlines())) <= 80
+    assert " ".join(break_even_text.page(found, 80).split()) == " ".join(break_even_text.page(found).split())

@@ -44,6 +44,18 @@ def test_a_price_without_a_day_is_told_as_such() -> None:
     assert (note.code, note.facts["names"]) == ("price_without_day", "hardware.usd_per_gpu_hour")
 
 
+def test_a_day_that_has_not_come_yet_is_no_age() -> None:
+    notes = old_figures.notes([figure("hosted.input", -1), figure("exchange.BRL", -1, "BRL/USD")], TODAY)
+
+    assert [note.code for note in notes] == ["price_of_tomorrow", "rate_of_tomorrow"]
+
+
+def test_a_month_s_rent_is_a_price() -> None:
+    [note] = old_figures.notes([figure("costs.rent", 91, "USD/month")], TODAY)
+
+    assert note.code == "old_price"
+
+
 @pytest.mark.parametrize(("days", "codes"), [(45, []), (46, ["old_rate"]), (None, ["rate_without_day"])])
 def test_rates_of_exchange_are_old_sooner(days: int | None, codes: list[str]) -> None:
     notes = old_figures.notes([figure("exchange.BRL", days, "BRL/USD")], TODAY)

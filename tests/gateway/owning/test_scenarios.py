@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, get_args
@@ -16,7 +17,7 @@ from gateway.errors import BadRequest
 from gateway.ledger.traffic import Enough, NoGrowth
 from gateway.owning import words
 from gateway.owning.answers import answer
-from gateway.owning.questions import Question
+from gateway.owning.questions import Question, overrides_of
 from gateway.owning.remarks.seen_words import WORDS as SEEN
 from gateway.owning.scenarios import Built, built, bundled, ledger_days, ledger_models
 from gateway.settings import HOME_PACK, ROOT
@@ -54,6 +55,50 @@ def test_a_price_without_a_cached_one_counts_input_and_says_so() -> None:
 
     assert found.scenario.hosted.price.cached == 3
     assert "no_cached_price" in codes(found)
+
+
+def cached(text: str, **overrides: str) -> tuple[Fraction, str]:
+    """The price of cached input, and where it comes from."""
+    [(name, entry)] = read_scenarios("case.yaml", text.encode()).scenarios.items()
+    found = built(Question(entry, name, overrides_of(overrides)), AT, None, None, {})
+    [figure] = [figure for figure in found.told.figures if figure.name == "hosted.cached"]
+    return found.scenario.hosted.price.cached, figure.origin
+
+
+def test_a_cached_price_follows_input_only_where_nobody_states_it() -> None:
+    unstated = HARDWARE + "hosted: {currency: USD, per_million: {input: 3, output: 15}}\n"
+    stated = HARDWARE + "hosted: {currency: USD, per_million: {input: 3, cached: 3, output: 15}}\n"
+
+    assert cached(unstated) == (Fraction(3), "default")
+    assert cached(unstated, input="1") == (Fraction(1), "default")
+    assert cached(stated) == (Fraction(3), "stated")
+    assert cached(stated, input="1") == (Fraction(3), "stated")
+    assert cached(unstated, cached="0.5") == (Fraction(1, 2), "overridden")
+
+
+def test_prices_that_hang_on_the_hour_count_on_the_average_of_a_week(cluster: Pack, tmp_path: Path) -> None:
+    path = tmp_path / "deployments.yaml"
+    more = """
+  - name: cheap-by-night
+    model: kimi-k3
+    engine: openai
+    base_url: https://host.example/v1
+    upstream_model: kimi-k3
+    zone: hosted
+    price:
+      currency: USD
+      per_million: {input: 2, output: 10}
+      hours: [{from: "22:00", to: "04:00", per_million: {input: 1, output: 4}}]
+      source: price page
+      as_of: 2026-11-01
+"""
+    path.write_text(path.read_text().rstrip("\n") + more)
+
+    found = put_together(f"{HARDWARE}hosted: {{deployment: cheap-by-night}}\n", load_pack(tmp_path))
+
+    price = found.scenario.hosted.price
+    assert (price.fresh, price.cached, price.output) == (Fraction(7, 4), Fraction(7, 4), Fraction(17, 2))
+    assert {"prices_by_hour", "no_cached_price"} <= codes(found)
 
 
 def test_a_host_s_price_is_in_dollars_with_the_reseller_s_share_and_taxes() -> None:
@@ -169,6 +214,95 @@ scenarios:
     assert "written_off" in codes(old)
 
 
+BOX = """\
+machines:
+  box:
+    marginal: {{currency: USD, per_million: {{input: 1, output: 1}}}}
+{costs}
+scenarios:
+  one:
+    model: qwen3-32b
+    hardware: {{gpu: h100, count: 1, machine: box}}
+    hosted: {{currency: USD, per_million: {{input: 3.00, cached: 0.30, output: 15.00}}}}
+{more}
+"""
+CAPEX = "    capex: {amount: 3600, currency: USD, life_months: 36, from: %s}\n"
+METER = "    energy: {tariff_per_kwh: 0.10, currency: USD, import: true}\n"
+
+
+def box(costs: str, more: str = "") -> Built:
+    """A scenario of a machine with these costs."""
+    return put_together(BOX.format(costs=costs, more=more))
+
+
+def test_a_purchase_that_is_planned_counts_and_is_said_to_be() -> None:
+    found = box(CAPEX % "2027-02-01")
+
+    assert costs(found) == {"capital": (100, "machine")}
+    assert "planned" in codes(found)
+
+
+def test_a_purchase_that_is_planned_waits_while_a_rent_is_due() -> None:
+    rented = "    rent: {per_month: 700, currency: USD, until: 2027-01-31}\n"
+
+    found = box(CAPEX % "2027-02-01" + rented)
+
+    assert costs(found) == {"rent": (700, "machine")}
+    assert "planned" not in codes(found)
+
+
+def test_energy_and_people_that_are_planned_count_as_well() -> None:
+    later = "    energy: {kw: 1, tariff_per_kwh: 0.10, currency: USD, from: 2027-01-01}\n"
+    people = "    staff: {hours_per_month: 2, rate: 50, currency: USD, from: 2027-01-01}\n"
+
+    found = box(CAPEX % "2026-01-01" + later + people)
+
+    assert costs(found) == {"capital": (100, "machine"), "energy": (73, "machine"), "staff": (100, "house")}
+    assert [note.facts["line"] for note in found.told.notes if note.code == "planned"] == ["energy", "staff"]
+
+
+def test_a_line_that_has_ended_is_missed() -> None:
+    ended = "    energy: {kw: 1, tariff_per_kwh: 0.10, currency: USD, until: 2026-01-01}\n"
+
+    found = box(CAPEX % "2026-01-01" + ended)
+
+    assert costs(found) == {"capital": (100, "machine")}
+    assert "ended" in codes(found)
+
+
+@pytest.mark.parametrize(
+    "costs", [METER, "    rent: {per_month: 700, currency: USD, until: 2026-01-31}\n"], ids=["meter", "ended"]
+)
+def test_machines_of_which_no_cost_is_known_are_refused(costs: str) -> None:
+    with pytest.raises(BadRequest, match="nothing is known of what these machines cost today"):
+        box(costs)
+
+
+def test_energy_that_only_a_meter_knows_is_that_of_the_site_where_it_is_stated() -> None:
+    found = box(METER, "    site: {currency: USD, kw: 2, tariff_per_kwh: 0.10}\n")
+
+    assert costs(found) == {"energy": (146, "machine")}
+    assert "metered_energy" not in codes(found)
+    assert "no_use_cost" in codes(found)
+
+
+def test_energy_is_counted_once() -> None:
+    energy = "    energy: {kw: 1, tariff_per_kwh: 0.10, currency: USD}\n"
+
+    found = box(CAPEX % "2026-01-01" + energy, "    site: {currency: USD, kw: 2, tariff_per_kwh: 0.10}\n")
+
+    assert [cost.usd_per_month for cost in found.scenario.owned.costs if cost.line == "energy"] == [146]
+
+
+def test_machines_that_are_bought_without_energy_are_said_to_lack_it() -> None:
+    bought = "hardware: {gpu: b300, count: 8, capex: {amount: 9, currency: USD, life_months: 9}}\n"
+    site = "site: {currency: USD, kw: 2, tariff_per_kwh: 0.10}\n"
+
+    assert "no_energy" in codes(put_together(bought + HOSTED))
+    assert "no_energy" not in codes(put_together(bought + HOSTED + site))
+    assert "no_energy" not in codes(put_together(HARDWARE + HOSTED))
+
+
 def test_a_part_may_be_reserved() -> None:
     found = put_together(
         "hardware: {gpu: b300, count: 8, usd_per_gpu_hour: 8, "
@@ -265,6 +399,16 @@ def profile(quality: str = "measured", gpus: int = 8) -> Profile:
         "ours", "kimi-k3", "native", "b300", gpus, "sglang", points, "soleira measure", date(2026, 11, 20),
         "measured" if quality == "measured" else "derived",
     )  # fmt: skip
+
+
+def test_the_wait_that_is_told_is_that_of_the_rates_that_count() -> None:
+    longer = Point(128, 262_144, 1024, Fraction(90_000), Fraction(40), Fraction(9_000), Fraction(900))
+    two_lengths = replace(profile(), points=(*profile().points, longer))
+
+    found = put_together(PROFILED, profiles={"ours": two_lengths})
+
+    [note] = [note for note in found.told.notes if note.code == "saturated_profile"]
+    assert (note.facts["concurrency"], note.facts["ttft_ms"]) == (64, 12_000)
 
 
 PROFILED = HARDWARE + HOSTED + "capacity: {profile: ours}\n"
