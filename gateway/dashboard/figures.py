@@ -26,6 +26,11 @@ def count(number: int, language: Language) -> str:
     return _spelled(f"{number:,}", language)
 
 
+def decimal(number: float, digits: int, language: Language) -> str:
+    """A number rounded to so many digits after the point."""
+    return _spelled(f"{number:,.{digits}f}".replace("-", "\N{MINUS SIGN}"), language)
+
+
 def moment(at: datetime, language: Language) -> str:
     """A moment in UTC; the browser puts it into the reader's own zone."""
     return at.strftime("%d/%m/%Y %H:%M UTC" if language == "pt" else "%Y-%m-%d %H:%M UTC")

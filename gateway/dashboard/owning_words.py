@@ -7,7 +7,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "own.title": ("Is owning cheaper?", "Vale a pena ter máquina própria?"),
     # the answer
     "own.yes": ("Yes.", "Sim."),
+    "own.yes arithmetic": ("By arithmetic, yes.", "Pela aritmética, sim."),
     "own.not_yet": ("Not yet.", "Ainda não."),
+    "own.not_at_this_volume": ("Not at this volume.", "Não com este volume."),
     "own.never": ("No.", "Não."),
     "own.unknown": ("That depends on the volume.", "Depende do volume."),
     "own.yes says": (
@@ -22,21 +24,57 @@ WORDS: dict[str, tuple[str, str]] = {
         "Machines of your own would pay at {times} times today's volume.",
         "Máquinas próprias compensariam com {times} vezes o volume de hoje.",
     ),
-    "own.not_yet between": (
-        "Today's volume lies outside of where machines of your own pay: {where} tokens a month.",
-        "O volume de hoje está fora de onde máquinas próprias compensam: {where} de tokens por mês.",
+    "own.not_yet says forced": (
+        "By price alone machines of your own would pay at {times} times today's volume.",
+        "Só pelo preço, máquinas próprias compensariam com {times} vezes o volume de hoje.",
+    ),
+    "own.not_yet below": (
+        "Machines of your own pay at less than today's: {where} a month.",
+        "Máquinas próprias compensam com menos que o de hoje: {where} por mês.",
+    ),
+    "own.pays below": (
+        "At less it pays as well, {where} a month; today's volume lies above that.",
+        "Com menos também compensa, {where} por mês; o volume de hoje está acima disso.",
     ),
     "own.unknown says": (
-        "Machines of your own pay from {volume} tokens a day on.",
-        "Máquinas próprias compensam a partir de {volume} de tokens por dia.",
+        "Machines of your own pay from {volume} a day on.",
+        "Máquinas próprias compensam a partir de {volume} por dia.",
     ),
-    "own.unknown volume": (
-        "Today's volume is not known: enter it below, or take it from the ledger.",
-        "O volume de hoje não é conhecido: informe-o abaixo, ou tome-o do livro-razão.",
+    "own.volume asked": (
+        "How many tokens do you use today?",
+        "Quantos tokens você usa hoje?",
+    ),
+    "own.volume ledger": (
+        "Or take it from the ledger of the last 30 days",
+        "Ou use o livro-razão dos últimos 30 dias",
     ),
     "own.never never": (
-        "At these prices machines of your own never pay, however many there are.",
-        "Com estes preços máquinas próprias nunca se pagam, por mais que sejam.",
+        "As things stand machines of your own never pay, however many there are.",
+        "Do jeito que está, máquinas próprias nunca se pagam, por mais que sejam.",
+    ),
+    "own.why full": (
+        "{n} replicas ({machines} each) carry {most} a month through the busiest hours, {peak} times the average. The "
+        "host takes {host} for that, the machines cost {own}.",
+        "{n} réplicas ({machines} cada) atendem {most} por mês nas horas mais cheias, {peak} vezes a média. O provedor "
+        "cobra {host} por isso; as máquinas custam {own}.",
+    ),
+    "own.why full.one": (
+        "One replica ({machines}) carries {most} a month through the busiest hours, {peak} times the average. The host "
+        "takes {host} for that, the machines cost {own}.",
+        "Uma réplica ({machines}) atende {most} por mês nas horas mais cheias, {peak} vezes a média. O provedor cobra "
+        "{host} por isso; as máquinas custam {own}.",
+    ),
+    "own.why peak": (
+        "They would pay if the busiest hours had at most {peak} times the average.",
+        "Compensariam se as horas mais cheias tivessem no máximo {peak} vezes a média.",
+    ),
+    "own.why cheap": (
+        "However many tokens there are, the host costs less.",
+        "Por mais tokens que sejam, o provedor custa menos.",
+    ),
+    "own.arithmetic": (
+        "By arithmetic alone: nobody says how much {machines} carry, so more of them may be needed.",
+        "Só pela aritmética: ninguém diz quanto {machines} atendem, e talvez sejam precisas mais.",
     ),
     "own.never does_not_hold": (
         "Machines of this size cannot hold the model.",
@@ -66,6 +104,46 @@ WORDS: dict[str, tuple[str, str]] = {
         "At a growth of {growth} a month that day does not come: prices at the host fall as fast.",
         "Com um crescimento de {growth} ao mês esse dia não chega: os preços do provedor caem tão depressa.",
     ),
+    "own.until beyond": (
+        "At a growth of {growth} a month that day is further away than the ten years that are looked ahead.",
+        "Com um crescimento de {growth} ao mês, esse dia está além dos dez anos que se olham à frente.",
+    ),
+    "own.forced both": (
+        "{forced} of the tokens may not leave the house, so that it takes machines of your own at any price. Cheapest "
+        "are {n} replicas for {share} of the tokens, and the host for the rest: {usd} a month.",
+        "{forced} dos tokens não podem sair de casa, e por isso é preciso ter máquinas próprias a qualquer preço. O "
+        "mais barato são {n} réplicas para {share} dos tokens, e o provedor para o resto: {usd} por mês.",
+    ),
+    "own.forced both.one": (
+        "{forced} of the tokens may not leave the house, so that it takes machines of your own at any price. Cheapest "
+        "is one replica for {share} of the tokens, and the host for the rest: {usd} a month.",
+        "{forced} dos tokens não podem sair de casa, e por isso é preciso ter máquinas próprias a qualquer preço. O "
+        "mais barato é uma réplica para {share} dos tokens, e o provedor para o resto: {usd} por mês.",
+    ),
+    "own.forced own": (
+        "{forced} of the tokens may not leave the house, so that it takes machines of your own at any price. Cheapest "
+        "is then all of it on {n} replicas: {usd} a month.",
+        "{forced} dos tokens não podem sair de casa, e por isso é preciso ter máquinas próprias a qualquer preço. O "
+        "mais barato é então tudo em {n} réplicas: {usd} por mês.",
+    ),
+    "own.forced own.one": (
+        "{forced} of the tokens may not leave the house, so that it takes machines of your own at any price. Cheapest "
+        "is then all of it on one replica: {usd} a month.",
+        "{forced} dos tokens não podem sair de casa, e por isso é preciso ter máquinas próprias a qualquer preço. O "
+        "mais barato é então tudo em uma réplica: {usd} por mês.",
+    ),
+    "own.hybrid better": (
+        "Both together are cheaper still: {n} replicas of your own for {share} of the tokens, and the host for the "
+        "rest, save another {saved} a month.",
+        "Os dois juntos saem ainda mais baratos: {n} réplicas próprias para {share} dos tokens, e o provedor para o "
+        "resto, economizam mais {saved} por mês.",
+    ),
+    "own.hybrid better.one": (
+        "Both together are cheaper still: one replica of your own for {share} of the tokens, and the host for the "
+        "rest, save another {saved} a month.",
+        "Os dois juntos saem ainda mais baratos: uma réplica própria para {share} dos tokens, e o provedor para o "
+        "resto, economizam mais {saved} por mês.",
+    ),
     "own.hybrid pays": (
         "In part it pays already: {n} replicas of your own for {share} of the tokens, and the host for the rest, save "
         "{saved} a month.",
@@ -84,8 +162,20 @@ WORDS: dict[str, tuple[str, str]] = {
     # the large figures
     "own.figures": ("In figures", "Em números"),
     "own.costs": ("Owning costs", "Ter máquinas custa"),
-    "own.costs note": ("a month, with {n} replicas", "por mês, com {n} réplicas"),
-    "own.costs note.one": ("a month, with one replica", "por mês, com uma réplica"),
+    "own.costs note": (
+        "a month for today's tokens, with {n} replicas",
+        "por mês pelos tokens de hoje, com {n} réplicas",
+    ),
+    "own.costs note.one": (
+        "a month for today's tokens, with one replica",
+        "por mês pelos tokens de hoje, com uma réplica",
+    ),
+    "own.costs least": ("a month at least, with {n} replicas", "por mês no mínimo, com {n} réplicas"),
+    "own.costs least.one": ("a month at least, with one replica", "por mês no mínimo, com uma réplica"),
+    "own.costs spares": (" and {n} to spare", " e {n} de reserva"),
+    "own.costs spares.one": (" and one to spare", " e uma de reserva"),
+    "own.full note": ("{n} replicas carry up to {most} a month.", "{n} réplicas atendem até {most} por mês."),
+    "own.full note.one": ("One replica carries up to {most} a month.", "Uma réplica atende até {most} por mês."),
     "own.host costs": ("The host costs", "O provedor custa"),
     "own.host note": (
         "a month for today's tokens, {price} a million",
@@ -96,8 +186,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "own.pays note": ("tokens a month, {day} a day", "tokens por mês, {day} por dia"),
     "own.pays today": ("; today {day} a day", "; hoje {day} por dia"),
     "own.pays none": (
-        "at no volume; by arithmetic alone it were {day} a day",
-        "com volume nenhum; só pela aritmética seriam {day} por dia",
+        "at no volume; arithmetic alone would say {day} a day",
+        "com volume nenhum; só a aritmética diria {day} por dia",
     ),
     "own.peak note": (
         "Carried as long as the busiest hour has at most {peak} times the average.",
@@ -124,23 +214,29 @@ WORDS: dict[str, tuple[str, str]] = {
         "By arithmetic alone, as if the machines could hold it:",
         "Só pela aritmética, como se as máquinas comportassem o modelo:",
     ),
+    "own.matters holding": (
+        "That the machines hold the model: no price changes the answer before.",
+        "Que as máquinas comportem o modelo: antes disso nenhum preço muda a resposta.",
+    ),
     "own.matters no single": (
         "None of the uncertain figures changes the answer by itself.",
         "Nenhum dos números incertos muda a resposta sozinho.",
     ),
     "own.matters none": ("Nothing is stated as uncertain.", "Nada foi dito incerto."),
     "own.moves": (
-        "{name}: from {first} to {last} the break-even goes from {near} to {far} tokens a day.",
-        "{name}: de {first} a {last}, o ponto de equilíbrio vai de {near} a {far} de tokens por dia.",
+        "{name}: from {first} to {last} the break-even goes from {near} to {far} a day.",
+        "{name}: de {first} a {last}, o ponto de equilíbrio vai de {near} a {far} por dia.",
     ),
     "own.moves away": (
-        "{name}: at {first} owning pays from {near} tokens a day on, at {last} never.",
-        "{name}: com {first} compensa a partir de {near} de tokens por dia, com {last} nunca.",
+        "{name}: at {first} owning pays from {near} a day on, at {last} never.",
+        "{name}: com {first} compensa a partir de {near} por dia, com {last} nunca.",
     ),
     "own.moves never": (
         "{name}: neither at {first} nor at {last} does owning ever pay.",
         "{name}: nem com {first} nem com {last} compensa algum dia.",
     ),
+    "own.of prices": ("{share} of the stated ones", "{share} dos informados"),
+    "own.of the mean": ("{n} times the average", "{n} vezes a média"),
     "own.an hour": ("{money} an hour", "{money} por hora"),
     "own.a month": ("{money} a month", "{money} por mês"),
     "own.a second": ("{n} a second", "{n} por segundo"),
@@ -170,6 +266,16 @@ WORDS: dict[str, tuple[str, str]] = {
         "pack, e esta página responde com o seu próprio tráfego:",
     ),
     "own.empty example": ("Look at an example", "Ver um exemplo"),
+    "own.refused": ("That cannot be answered.", "Isso não pode ser respondido."),
+    "own.refused input": (
+        "{figure}: a number from {least} to {most} {unit}.",
+        "{figure}: um número de {least} a {most} {unit}.",
+    ),
+    "own.refused capacity": (
+        "This scenario does not say what a replica carries: try a reading rate and a writing rate together.",
+        "Este cenário não diz quanto uma réplica atende: experimente uma taxa de leitura e uma de escrita juntas.",
+    ),
+    "own.refused back": ("Back to what is stated", "Voltar ao que está informado"),
     "own.print": ("Print", "Imprimir"),
     "own.printed": ("As of {day}.", "Em {day}."),
     # all that lies under it
@@ -182,10 +288,12 @@ WORDS: dict[str, tuple[str, str]] = {
         "que as paga.",
     ),
     "own.intervals": (
-        "Owning costs no more {where} tokens a month.",
-        "Ter máquinas não custa mais {where} de tokens por mês.",
+        "Owning costs no more {where} a month.",
+        "Ter máquinas não custa mais {where} por mês.",
     ),
-    "own.intervals none": ("At no volume does owning cost less.", "Com volume nenhum ter máquinas custa menos."),
+    "own.intervals none": ("At no volume is owning cheaper.", "Com volume nenhum ter máquinas sai mais barato."),
+    "own.n tokens": ("{n} tokens", "{n} tokens"),
+    "own.n of tokens": ("{n} tokens", "{n} de tokens"),
     "own.from": ("from {first} on", "a partir de {first}"),
     "own.between": ("from {first} to {last}", "de {first} a {last}"),
     "own.replicas": ("Replicas", "Réplicas"),
@@ -205,7 +313,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "own.when title": ("When, and what it is worth", "Quando, e quanto vale"),
     "own.when": ("Break-even day", "Dia do equilíbrio"),
     "own.when note": ("in {months}, at {growth} a month", "em {months}, a {growth} ao mês"),
-    "own.when never": ("does not come at today's growth", "não chega com o crescimento de hoje"),
+    "own.when never": ("does not come at these prices and peaks", "não chega com estes preços e picos"),
+    "own.when unknown": ("today's volume is not known", "o volume de hoje não é conhecido"),
+    "own.when below": ("it pays at less than today's volume", "compensa com menos que o volume de hoje"),
     "own.when now": ("is over: it pays today", "já passou: compensa hoje"),
     "own.paid at once": ("Paid at once", "Pago de uma vez"),
     "own.payback": ("Paid back for good", "Recuperado de vez"),
@@ -255,8 +365,12 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "own.way forbidden": ("not allowed: a part must stay in the house", "não permitido: uma parte deve ficar em casa"),
     "own.premium": (
-        "Privacy decides it where a private token is worth {share} more to you than a hosted one.",
-        "A privacidade decide onde um token privado vale para você {share} mais que um externo.",
+        "Owning would pay today if a token that stays in the house were worth {share} more to you.",
+        "Ter máquinas compensaria hoje se um token que fica em casa valesse {share} mais para você.",
+    ),
+    "own.premium times": (
+        "Owning would pay today if a token that stays in the house were worth {times} times a hosted one to you.",
+        "Ter máquinas compensaria hoje se um token que fica em casa valesse para você {times} vezes um externo.",
     ),
     "own.premium none": (
         "Owning costs no more even if privacy is worth nothing.",
@@ -279,16 +393,23 @@ WORDS: dict[str, tuple[str, str]] = {
     "own.per million": ("A million of all tokens", "Um milhão de todos os tokens"),
     "own.per million written": ("A million written tokens", "Um milhão de tokens escritos"),
     "own.per million host": ("A million at the host", "Um milhão no provedor"),
+    "own.idle": (
+        "Today they would be busy {share} of the time on average, spare ones counted in; {usd} a month are paid while "
+        "they wait.",
+        "Hoje estariam ocupadas {share} do tempo em média, contando as de reserva; {usd} por mês são pagos enquanto "
+        "esperam.",
+    ),
     "own.used none": ("This takes what a replica carries.", "Isto precisa de quanto uma réplica atende."),
     "own.tornado title": ("One input at a time", "Um dado por vez"),
     "own.tornado hint": (
-        "What each uncertain input does to the break-even while all others stay.",
-        "O que cada dado incerto faz com o ponto de equilíbrio enquanto os outros ficam.",
+        "What each uncertain input does to the break-even, in tokens a day, while all others stay.",
+        "O que cada dado incerto faz com o ponto de equilíbrio, em tokens por dia, enquanto os outros ficam.",
     ),
     "own.input": ("Input", "Dado"),
     "own.low": ("Low", "Baixo"),
     "own.high": ("High", "Alto"),
-    "own.at low": ("Break-even there, a day", "Equilíbrio ali, por dia"),
+    "own.at low": ("Break-even at low", "Equilíbrio no baixo"),
+    "own.at high": ("Break-even at high", "Equilíbrio no alto"),
     "own.spread": ("Spread", "Amplitude"),
     "own.no break-even": ("never", "nunca"),
     "own.band title": ("All inputs at once", "Todos os dados de uma vez"),
@@ -341,3 +462,20 @@ WORDS: dict[str, tuple[str, str]] = {
     "own.asks replicas": ("replicas", "réplicas"),
     "own.asks x": ("times", "vezes"),
 }
+
+PROFILE_NOTES: dict[str, str] = {
+    "without drafts; up to 16 requests the cell Low-Latency, at 64 Balanced": (
+        "sem rascunhos; até 16 requisições a célula Low-Latency, com 64 a Balanced"
+    ),
+    "with DSPARK drafts; up to 16 requests the cell Low-Latency, at 64 Balanced. Agents with more than 100,000 tokens "
+    "accept 1.16 to 2.01 drafted tokens a step, far fewer than these prompts: do not plan them with it. Reading is "
+    "that of the curve without drafts": (
+        "com rascunhos DSPARK; até 16 requisições a célula Low-Latency, com 64 a Balanced. Agentes com mais de 100.000 "
+        "tokens aceitam de 1,16 a 2,01 tokens de rascunho por passo, bem menos que estes prompts: não os planeje com "
+        "isto. A leitura é a da curva sem rascunhos"
+    ),
+    "with DSpark drafts, as of the main branch; release 0.27.1 writes 83, 167 and 258 tokens a second": (
+        "com rascunhos DSpark, no branch principal; a versão 0.27.1 escreve 83, 167 e 258 tokens por segundo"
+    ),
+}
+"""The catalog's notes on profiles that rates are taken from, in Portuguese."""

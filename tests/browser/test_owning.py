@@ -37,6 +37,9 @@ PAGES = (
     "/owning?scenario=moonshot&more=1",
     "/owning?scenario=bought&more=1&cached_share=0.25&peak_to_mean=2",
     "/owning?scenario=b200&more=1",
+    "/owning?scenario=unasked",
+    "/owning?scenario=moonshot&forced_share=0.3&tokens_per_day=90000000000000",
+    "/owning?scenario=moonshot&cached_share=7",
     "/owning?example=1",
 )
 
@@ -88,7 +91,7 @@ async def test_the_page_and_the_command_say_the_same_of_the_same_house(browser: 
         said = await printed(known, *asked)
 
         even, best, band = said["break_even"], said["hybrid"], said["band"]
-        assert await numbers(visit, "#owned") == [said["monthly_usd"]]
+        assert await numbers(visit, "#owned") == [said["today"]["own_usd"]]
         assert await numbers(visit, "#hosted") == [said["today"]["hosted_usd"]]
         assert await numbers(visit, "#pays-from") == [even["million_tokens_per_month"]]
         assert await visit.page.locator(".verdict").get_attribute("data-verdict") == said["verdict"] == "not_yet"
@@ -211,7 +214,7 @@ async def test_the_answer_is_printed_on_one_page_also_from_a_dark_screen(
     browser: Browser, known: House, tmp_path: Path
 ) -> None:
     async with Visit.begin(browser, known.url, locale="pt-BR", color_scheme="dark", **DESK) as visit:
-        for scenario in ("moonshot", "bought"):
+        for scenario in ("moonshot", "bought", "ever"):
             await opened_again(visit, f"/owning?scenario={scenario}&more=1")
             await visit.page.wait_for_function("Chart.getChart('chart')")
             paper = tmp_path / f"{scenario}.pdf"
@@ -224,6 +227,25 @@ async def test_the_answer_is_printed_on_one_page_also_from_a_dark_screen(
             assert "O que mais importa" in text
             assert "SGLang pull request 37878" in text.replace("\r\n", " ")
             assert "Experimentar" not in text
+            assert "nobody stated" not in text
+
+
+async def test_on_a_desk_no_great_sum_lies_over_its_neighbour(browser: Browser, known: House) -> None:
+    async with Visit.begin(browser, known.url, locale="pt-BR", **DESK) as visit:
+        await opened(visit, "/owning?scenario=moonshot&tokens_per_day=999000000000000")
+
+        fits = "(all) => all.every((one) => one.scrollWidth <= one.clientWidth)"
+        assert await visit.page.locator(".big > div").evaluate_all(fits)
+
+
+async def test_whoever_does_not_know_the_volume_s_name_gives_it_at_the_answer(browser: Browser, known: House) -> None:
+    async with Visit.begin(browser, known.url, locale="pt-BR", **PHONE) as visit:
+        await opened(visit, "/owning?scenario=unasked")
+        await visit.page.get_by_label("Quantos tokens você usa hoje?").fill("400")
+        await visit.page.get_by_label("Quantos tokens você usa hoje?").press("Enter")
+
+        await visit.page.wait_for_url("**tokens_per_day=400000000**")
+        assert (await visit.read(".verdict")).startswith("Ainda não.")
 
 
 async def opened_again(visit: Visit, path: str) -> None:

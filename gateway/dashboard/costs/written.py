@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gateway.dashboard.costs.coin import Coin
     from gateway.dashboard.costs.view import By, Step
-    from gateway.dashboard.texts import Texts
+    from gateway.dashboard.texts import Language, Texts
     from gateway.ledger.usage import Span
     from policies.pack import Pack
 
@@ -30,6 +30,13 @@ _HANDS = (
     "called", "place", "slot", "iso", "headed",
 )  # fmt: skip
 _LETTERS = 3
+SIZES: dict[Language, tuple[tuple[str, int], ...]] = {
+    "en": (("T", _THOUSAND**4), ("B", _THOUSAND**3), ("M", _THOUSAND**2)),
+    "pt": (("tri", _THOUSAND**4), ("bi", _THOUSAND**3), ("mi", _THOUSAND**2)),
+}
+"""What large numbers are counted in, the greatest first."""
+_ROUNDS_UP = Fraction(99_995, 100_000)
+"""From this part of a size on a number of one decimal would be a thousand of the size below."""
 _NEARLY_ALL, _ALL = 99, 100
 
 
@@ -81,11 +88,9 @@ class Written:
 
     def short(self, number: int) -> str:
         """`1.2 M`: for the eye; the whole number stands beside it."""
-        pt = self.t.language == "pt"
-        for sign, size in (("bi" if pt else "B", _THOUSAND**3), ("mi" if pt else "M", _THOUSAND**2)):
-            if number >= size:
-                text = f"{number / size:.1f}"
-                return f"{text.replace('.', ',') if pt else text}\N{NARROW NO-BREAK SPACE}{sign}"
+        for sign, size in SIZES[self.t.language]:
+            if number >= size * _ROUNDS_UP:
+                return f"{figures.decimal(number / size, 1, self.t.language)}\N{NARROW NO-BREAK SPACE}{sign}"
         return figures.count(number, self.t.language)
 
     def decimal(self, number: Decimal) -> str:

@@ -58,7 +58,8 @@ async def show(
     try:
         found = await _answer(runtime, looked_at, today)
     except BadRequest as error:
-        return html("fit/page.html", t, {**values, "problem": error, **shown.writing(t)}, error.status)
+        refusal = {"problem": error, "wrong": shown.wrong(error, looked_at, t)}
+        return html("fit/page.html", t, {**values, **refusal, **shown.writing(t)}, error.status)
     return html("fit/page.html", t, {**values, "found": found, **shown.writing(t), **shown.values(found, today, t)})
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from gateway.dashboard.cited import cited, is_named
+from gateway.dashboard.fit.view import HERE, SIZES
 from gateway.owning.fits import reasons
-from gateway.owning.fits.sentences import Sentence, number, rounded, say, size
+from gateway.owning.fits.sentences import Sentence, number, rounded, say, size, written
 
 if TYPE_CHECKING:
     from datetime import date
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from gateway.dashboard.fit.view import View
     from gateway.dashboard.texts import Texts
     from gateway.economics.fit import Room
+    from gateway.errors import BadRequest
     from gateway.owning.figures import Figure
     from gateway.owning.fits.fit import Answer
     from gateway.owning.fits.instead import Instead
@@ -28,6 +31,8 @@ _EXAMPLES = {
     "disk_bandwidth": "7GB/s",
 }
 """How sizes are written; the fields show what is known instead, where something is."""
+_COUNTS = frozenset({"count", "context", "concurrency", "dcp"})
+_CHOICES = frozenset({"model", "quant", "engine", "cache", "use"})
 _GOOD = frozenset({"native_verified", "native_unverified", "quant_gpu"})
 
 
@@ -46,9 +51,12 @@ class Source:
     """A source, its day, and what is from it."""
 
     source: str
+    is_named: bool
+    """True where it is a name, which stays in its own language."""
     as_of: date | None
-    age_days: int | None
+    age: str
     figures: tuple[str, ...]
+    """Each by what it is called, with its value."""
 
 
 def writing(t: Texts) -> dict[str, Any]:
@@ -59,6 +67,7 @@ def writing(t: Texts) -> dict[str, Any]:
         "size": lambda count: size(count, t.language),
         "number": lambda count: number(count, t.language),
         "filled": filled,
+        "title": lambda gpu: t.named(f"fit.machine.{gpu.name}", gpu.title),
         "called": reasons.called,
         "given": _EXAMPLES,
     }
@@ -86,9 +95,30 @@ def values(found: Answer, today: date, t: Texts) -> dict[str, Any]:
         "quality": say(Sentence("text", {"text": found.quant.quality or "@quality.unknown"}), t.language),
         "engine": reasons.called(found.plan.engine),
         "given": _given(found, t),
-        "sources": list(sources(found, today)),
+        "machines": machines(found, t),
+        "sources": sources(found, today, t),
         "href_of": lambda view, instead: href(view, instead),
     }
+
+
+def machines(found: Answer, t: Texts) -> str:
+    """What the machines are called, counted where they are several."""
+    place = found.place
+    if place.gpu is None:
+        return place.counted
+    return replace(place, title=t.named(f"fit.machine.{place.gpu.name}", place.title)).counted
+
+
+def wrong(problem: BadRequest, looked_at: View, t: Texts) -> str:
+    """What is to be mended in the form, in the reader's language; empty where its own words have to do."""
+    field = problem.param or ""
+    if field in SIZES:
+        return t("fit.wrong.size", field=t(f"fit.{field}"))
+    if field in _COUNTS:
+        return t("fit.wrong.count", field=t(f"fit.{field}"))
+    if field in _CHOICES:
+        return t("fit.wrong.choice", field=t(f"fit.{field}"))
+    return t("fit.wrong.other") if looked_at.gpu != HERE and not looked_at.gpu_memory else ""
 
 
 def _given(found: Answer, t: Texts) -> dict[str, str]:
@@ -134,12 +164,39 @@ def href(view: View, instead: Instead) -> str | None:
     return view.href(gpu=instead.gpu or view.gpu, count=str(instead.count or ""), quant=instead.quant or view.quant)
 
 
-def sources(found: Answer, today: date) -> list[Source]:
+def sources(found: Answer, today: date, t: Texts) -> list[Source]:
     """Each source once."""
     named: dict[tuple[str, date | None], list[Figure]] = {}
     for figure in found.figures:
         named.setdefault((figure.source, figure.as_of), []).append(figure)
     return [
-        Source(source, as_of, figures[0].age_days(today), tuple(figure.name for figure in figures))
+        Source(
+            source=cited(source, t.language),
+            is_named=is_named(source),
+            as_of=as_of,
+            age=_age(figures[0], today, t),
+            figures=tuple(_figure(figure, t) for figure in figures),
+        )
         for (source, as_of), figures in named.items()
     ]
+
+
+def _age(figure: Figure, today: date, t: Texts) -> str:
+    """What is stated or looked up for this very question is of today."""
+    days = 0 if figure.origin == "stated" else figure.age_days(today)
+    if days is None:
+        return t("fit.no day")
+    if days <= 0:
+        return t("fit.today")
+    return t("fit.days.one" if days == 1 else "fit.days", n=number(days, t.language))
+
+
+def _figure(figure: Figure, t: Texts) -> str:
+    """`Memory of one accelerator: 288 GB`."""
+    kind, _, rate = figure.unit.partition("/")
+    value = figure.value if isinstance(figure.value, str) else written(kind, _whole(figure.value), t.language)
+    return f"{t(f'fit.figure.{figure.name}')}: {value}{'/' if rate else ''}{rate}"
+
+
+def _whole(value: Fraction) -> Fraction | int:
+    return int(value) if value.denominator == 1 else value

@@ -75,8 +75,8 @@ def _moves(name: str, low: tuple[str, Fraction | None], high: tuple[str, Fractio
     if near is None:
         return t("own.moves never", name=name, first=first, last=last)
     if far is None:
-        return t("own.moves away", name=name, first=first, near=hand.a_day(near), last=last)
-    return t("own.moves", name=name, first=first, near=hand.a_day(near), last=last, far=hand.a_day(far))
+        return t("own.moves away", name=name, first=first, near=hand.a_day_s_tokens(near), last=last)
+    return t("own.moves", name=name, first=first, near=hand.a_day(near), last=last, far=hand.a_day_s_tokens(far))
 
 
 def _written(name: str, value: Fraction, hand: Hand) -> str:
@@ -87,8 +87,12 @@ def _written(name: str, value: Fraction, hand: Hand) -> str:
             return t("own.an hour", money=hand.usd(value))
         case "staff_usd_per_month":
             return t("own.a month", money=hand.usd(value))
-        case "output_share" | "cached_share" | "price_factor":
+        case "output_share" | "cached_share":
             return hand.share(value)
+        case "price_factor":
+            return t("own.of prices", share=hand.share(value))
+        case "peak_to_mean":
+            return t("own.of the mean", n=hand.number(value, 2))
         case "decode_tps":
             return t("own.a second", n=hand.number(value, 0))
         case _:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from gateway.dashboard.cited import cited, is_named
 from gateway.dashboard.owning.view import asked_as, spoken
 from gateway.economics.scenario import DAYS_A_MONTH
 from gateway.owning import words
@@ -41,6 +42,8 @@ class Row:
     """For whoever reads by program."""
     origin: str
     source: str
+    is_named: bool
+    """True where the source is a name, which stays in its own language."""
     as_of: date | None
     age: str
     is_doubtful: bool
@@ -98,6 +101,7 @@ class Source:
 
     origin: str
     name: str
+    is_named: bool
     as_of: date | None
     figures: tuple[tuple[str, str], ...]
     """Each with its name and as it is written."""
@@ -105,14 +109,16 @@ class Source:
 
 def sources(told: Sequence[Row], ranges: Sequence[Span]) -> list[Source]:
     """Every figure once more, by where it comes from."""
-    found: dict[tuple[str, str, date | None], list[tuple[str, str]]] = {}
+    found: dict[tuple[str, str, bool, date | None], list[tuple[str, str]]] = {}
     for row in told:
         if row.value:
-            found.setdefault((row.origin, row.source, row.as_of), []).append((row.label, f"{row.text} {row.unit}"))
+            found.setdefault((row.origin, row.source, row.is_named, row.as_of), []).append(
+                (row.label, f"{row.text} {row.unit}")
+            )
     for span in ranges:
         low, high = span.low, span.high
         written = f"{low.text} – {high.text} {high.unit}"
-        found.setdefault((low.origin, low.source, low.as_of), []).append((span.label, written))
+        found.setdefault((low.origin, low.source, low.is_named, low.as_of), []).append((span.label, written))
     return [Source(*place, tuple(figures)) for place, figures in found.items()]
 
 
@@ -124,7 +130,8 @@ def _row(figure: Figure, override: Override | None, view: View, today: date, han
         unit=_unit(figure, hand),
         value=figure.value if isinstance(figure.value, str) else hand.value(figure.value),
         origin=hand.of(words.ORIGINS[figure.origin]),
-        source=_source(figure),
+        source=_source(figure, hand),
+        is_named=is_named(figure.source),
         as_of=figure.as_of,
         age=_age(0 if figure.origin == "overridden" else figure.age_days(today), hand),
         is_doubtful=figure.origin == "default" or (figure.as_of is None and figure.origin != "overridden"),
@@ -143,6 +150,7 @@ def _unknown(override: Override, view: View, hand: Hand) -> Row:
         value="",
         origin=t("own.origin unknown"),
         source="",
+        is_named=False,
         as_of=None,
         age="–",
         is_doubtful=True,
@@ -154,7 +162,7 @@ def _figure(figure: Figure, hand: Hand) -> str:
     """A figure as it was stated."""
     if isinstance(figure.value, str):
         return figure.value
-    if figure.unit == "share":
+    if figure.unit == "share" or figure.name.startswith("ranges.price_factor."):
         return f"{hand.plainly(figure.value * _WHOLE)}%"
     return hand.size(figure.value) if figure.unit == "bytes" else hand.plainly(figure.value)
 
@@ -166,9 +174,9 @@ def _unit(figure: Figure, hand: Hand) -> str:
     return hand.of(words.UNITS.get(figure.unit, (figure.unit, figure.unit)))
 
 
-def _source(figure: Figure) -> str:
+def _source(figure: Figure, hand: Hand) -> str:
     """Where it comes from, beside the word that says of what kind that is."""
-    return "" if figure.origin == "overridden" else figure.source.removeprefix("assumed: ")
+    return "" if figure.origin == "overridden" else cited(figure.source, hand.w.t.language)
 
 
 def _age(days: int | None, hand: Hand) -> str:

@@ -20,6 +20,7 @@ from gateway.dashboard.route import PageRoute
 from gateway.dashboard.session import CurrentDoor, CurrentRuntime, ReadsFigures
 from gateway.dashboard.texts import Texts
 from gateway.economics import calendar
+from gateway.errors import BadRequest
 
 if TYPE_CHECKING:
     from datetime import date
@@ -41,6 +42,14 @@ class Reading:
     view: View
     t: Texts
     frame: dict[str, Any]
+    problem: BadRequest | None = None
+    """Why the address makes no sense; the view is then the plain one."""
+
+    async def answer(self) -> Answer:
+        """The answer; BadRequest where the address makes no sense."""
+        if self.problem is not None:
+            raise self.problem
+        return await asking.answer(self.runtime, self.view, self.today)
 
     def hand(self, answer: Answer | None = None) -> Hand:
         """What the page is written by: in the owner's currency, at the rate that the answer reckons with."""
@@ -50,9 +59,23 @@ class Reading:
         owner = Coin(code, *rate) if rate else DOLLARS
         return Hand(Written(self.t, pack, owner, self.view.dollars))
 
-    def html(self, template: str, hand: Hand, values: dict[str, Any]) -> HTMLResponse:
+    def html(self, template: str, hand: Hand, values: dict[str, Any], status: int = 200) -> HTMLResponse:
         """A page."""
-        return html(template, self.t, {**hand.values(), "view": self.view, **self.frame, **values})
+        return html(template, self.t, {**hand.values(), "view": self.view, **self.frame, **values}, status)
+
+    def _says(self, problem: BadRequest, hand: Hand) -> str:
+        """Of a figure that makes no sense what it should be; of one that lacks its other half, which."""
+        if problem is self.problem:
+            return shown.refused(problem, hand)
+        return self.t("own.refused capacity") if problem.param in ("prefill_tps", "decode_tps") else ""
+
+    def refusal(self, problem: BadRequest) -> HTMLResponse:
+        """Why there is no answer, and the way back to one."""
+        hand = self.hand()
+        values = {"problem": problem, "says": self._says(problem, hand), "plain": self.view.href(tried={})}
+        if problem.param == "scenario":
+            values["plain"] = self.view.href(tried={}, scenario="")
+        return self.html("owning/refused.html", hand, values, problem.status)
 
 
 async def _reading(
@@ -66,7 +89,10 @@ async def _reading(
         "kept_query": f"{urlencode(kept)}&" if kept else "",
     }
     today = calendar.day_of(runtime.now(), pack.budgets.zone)
-    return Reading(runtime, today, view.read(request.query_params), t, frame)
+    try:
+        return Reading(runtime, today, view.read(request.query_params), t, frame)
+    except BadRequest as problem:
+        return Reading(runtime, today, view.untried(request.query_params), t, frame, problem)
 
 
 CurrentReading = Annotated[Reading, Depends(_reading)]
@@ -75,12 +101,15 @@ CurrentReading = Annotated[Reading, Depends(_reading)]
 @router.get("")
 async def show(request: Request, reading: CurrentReading) -> Response:
     """The page; what its form sent is led on to the address that says the same plainly."""
-    if not view.is_plain(request.query_params):
+    if reading.problem is None and not view.is_plain(request.query_params):
         return RedirectResponse(reading.view.href(), 303)
     own = asking.names(reading.runtime)
     if not own and not reading.view.is_example:
         return reading.html("owning/empty.html", reading.hand(), {"snippet": asking.SNIPPET})
-    answer = await asking.answer(reading.runtime, reading.view, reading.today)
+    try:
+        answer = await reading.answer()
+    except BadRequest as problem:
+        return reading.refusal(problem)
     hand = reading.hand(answer)
     values = shown.page(answer, reading.view, reading.today, hand)
     names = asking.names(reading.runtime, reading.view.is_example)
@@ -91,7 +120,7 @@ async def show(request: Request, reading: CurrentReading) -> Response:
 @router.get("/volumes.csv")
 async def volumes_sheet(reading: CurrentReading) -> Response:
     """The picture's figures as CSV."""
-    answer = await asking.answer(reading.runtime, reading.view, reading.today)
+    answer = await reading.answer()
     hand = reading.hand(answer)
     header, rows = tables.volumes(answer, hand)
     return sheets.response(hand.w, f"owning-{answer.name}", header, sheets.streamed(rows))
@@ -100,7 +129,7 @@ async def volumes_sheet(reading: CurrentReading) -> Response:
 @router.get("/figures.csv")
 async def figures_sheet(reading: CurrentReading) -> Response:
     """Every figure with its source as CSV."""
-    answer = await asking.answer(reading.runtime, reading.view, reading.today)
+    answer = await reading.answer()
     hand = reading.hand(answer)
     header, rows = tables.figures(answer, reading.today, hand)
     return sheets.response(hand.w, f"owning-{answer.name}-figures", header, sheets.streamed(rows))

@@ -3,131 +3,71 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from gateway.dashboard.cited import cited
 from gateway.dashboard.owning.effects import effects, place, scale
+from gateway.dashboard.owning.headline import headline, paying, when
 from gateway.dashboard.owning.inputs import rows, sources, spans
 from gateway.dashboard.owning.view import spoken
+from gateway.dashboard.owning_words import PROFILE_NOTES
+from gateway.economics.break_even import replicas_at
 from gateway.owning import words
 from gateway.owning.figures import OF_OVERRIDE
 from gateway.owning.questions import OVERRIDES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from datetime import date
-    from fractions import Fraction
 
     from gateway.dashboard.owning.view import View
     from gateway.dashboard.owning.written import Hand
-    from gateway.economics.break_even import Interval, Step
+    from gateway.economics.break_even import Step
+    from gateway.errors import BadRequest
     from gateway.owning.answers import Answer
+    from gateway.owning.notes import Note
     from gateway.owning.questions import Override
 
 EXAMPLES = "policies/packs/k3-cluster/break_even.yaml"
 """Where the examples that come with Soleira are, as a command names them."""
 MOST = 3
 """How many of the inputs that matter are told in words."""
+_TOLD_ABOVE = frozenset({"no_volume", "forced_home"})
+"""Notes that the answer itself says."""
+_MANIFOLD = 10
+"""A premium from this on is told as how many times a token is worth, not in per cent."""
 
 
 def page(answer: Answer, view: View, today: date, hand: Hand) -> dict[str, Any]:
     """What the page's template is given beside the words."""
-    result, found = answer.result, effects(answer, hand)
+    result, found, volume = answer.result, effects(answer, hand), answer.scenario.traffic.tokens_per_month
     told, ranges = rows(answer, view, today, hand), spans(answer, view, today, hand)
     return {
         "answer": answer,
         "title": words.title(answer, hand.w.t.language),
         "on": today,
         "headline": headline(answer, hand),
+        "replicas": None if answer.own_usd is None or volume is None else replicas_at(answer.scenario, volume),
+        "spares": answer.scenario.owned.spares,
+        "full": next((step for step in result.steps if step.is_valid), None),
+        "when": when(answer, hand),
         "lines": lines(answer),
         "effects": found,
         "most": MOST,
         "middle": place(result.tokens_per_month, scale(answer)) if result.tokens_per_month is not None else None,
         "notes": notes(answer, hand),
         "paying": paying(answer),
-        "where": intervals(answer, hand),
+        "where": [hand.interval(each) for each in paying(answer)],
         "steps": [(step, why_not(step, answer, hand)) for step in result.steps],
         "cheapest": cheapest(answer, hand),
+        "premium": premium(answer, hand),
         "rows": told,
         "spans": ranges,
         "sources": sources(told, ranges),
         "trying": tried(view, hand),
         "command": command(answer, view),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """The answer in a word and a sentence, and what a reader would ask next."""
-
-    tone: str
-    """The verdict, as styles know it."""
-    word: str
-    says: str
-    further: tuple[str, ...]
-
-
-def headline(answer: Answer, hand: Hand) -> Headline:
-    """Yes, not yet or never, and how far away."""
-    t = hand.w.t
-    return Headline(answer.verdict, t(f"own.{answer.verdict}"), _says(answer, hand), tuple(_further(answer, hand)))
-
-
-def _says(answer: Answer, hand: Hand) -> str:
-    t, result = hand.w.t, answer.result
-    match answer.verdict:
-        case "yes":
-            saved = saving(answer)
-            return t("own.yes saves", saved=hand.usd(saved)) if saved else t("own.yes says")
-        case "not_yet" if answer.times_today is not None and answer.times_today > 1:
-            return t("own.not_yet says", times=hand.times(answer.times_today))
-        case "not_yet":
-            return t("own.not_yet between", where=", ".join(intervals(answer, hand)))
-        case "unknown" if result.tokens_per_month is not None:
-            return t("own.unknown says", volume=hand.a_day(result.tokens_per_month))
-        case _:
-            return t(f"own.never {answer.reason}")
-
-
-def _further(answer: Answer, hand: Hand) -> Iterator[str]:
-    t = hand.w.t
-    if answer.verdict == "not_yet" and answer.times_today is not None and answer.times_today > 1:
-        yield _until(answer, hand)
-        if _pays_below(answer):
-            yield t("own.not_yet between", where=", ".join(intervals(answer, hand)))
-    if answer.verdict == "unknown":
-        yield t("own.unknown volume")
-    if answer.hybrid is not None and answer.verdict != "yes":
-        yield from _hybrid(answer, hand)
-    yield words.reason(answer, t.language)
-
-
-def _pays_below(answer: Answer) -> bool:
-    """True if owning pays at less than today's volume, which takes one machine more."""
-    today = answer.scenario.traffic.tokens_per_month or 0
-    return any(each.last is not None and each.last < today for each in paying(answer))
-
-
-def _until(answer: Answer, hand: Hand) -> str:
-    t, growth = hand.w.t, answer.scenario.traffic.growth_per_month
-    if answer.months_until is not None:
-        months = hand.stretch(answer.months_until)
-        if answer.on is None:
-            return t("own.until", growth=hand.share(growth), months=months)
-        return t("own.until month", growth=hand.share(growth), months=months, month=hand.month_of(answer.on))
-    if growth <= 0:
-        return t("own.until no growth")
-    return t("own.until never", growth=hand.share(growth))
-
-
-def _hybrid(answer: Answer, hand: Hand) -> Iterator[str]:
-    """Own machines for a part, where that is cheaper than either alone."""
-    best = answer.hybrid
-    if best is None or not best.replicas or best.all_hosted_usd is None or best.usd >= best.all_hosted_usd:
-        return
-    saved, share = hand.usd(best.all_hosted_usd - best.usd), hand.share(1 - best.overflow_share)
-    one = ".one" if best.replicas == 1 else ""
-    yield hand.w.t(f"own.hybrid pays{one}", n=best.replicas, share=share, saved=saved)
 
 
 def cheapest(answer: Answer, hand: Hand) -> str:
@@ -137,15 +77,20 @@ def cheapest(answer: Answer, hand: Hand) -> str:
         return t("own.way cheapest hosted")
     share, one = hand.share(best.overflow_share), ".one" if best.replicas == 1 else ""
     if not best.overflow_share:
-        return t(f"own.way cheapest own{one}", n=best.replicas)
-    return t(f"own.way both{one}", n=best.replicas, share=share)
+        return t(f"own.way cheapest own{one}", n=hand.number(best.replicas, 0))
+    return t(f"own.way both{one}", n=hand.number(best.replicas, 0), share=share)
 
 
-def saving(answer: Answer) -> Fraction | None:
-    """What owning saves in a month at today's volume, in dollars; None: that volume is unknown."""
-    if answer.own_usd is None or answer.hosted_usd is None:
-        return None
-    return answer.hosted_usd - answer.own_usd
+def premium(answer: Answer, hand: Hand) -> str:
+    """What privacy would have to be worth for owning to pay today; empty: nobody knows."""
+    t, part = hand.w.t, answer.implied_premium
+    if part is None:
+        return ""
+    if part <= 0:
+        return t("own.premium none")
+    if part >= _MANIFOLD:
+        return t("own.premium times", times=hand.number(1 + part, 0))
+    return t("own.premium", share=hand.share(part))
 
 
 def lines(answer: Answer) -> list[str]:
@@ -156,23 +101,20 @@ def lines(answer: Answer) -> list[str]:
 
 def notes(answer: Answer, hand: Hand) -> list[str]:
     """What there is to know of the answer, a sentence each."""
-    return [words.note(note, hand.w.t.language) for note in answer.notes]
+    told = [note for note in answer.notes if note.code not in _TOLD_ABOVE]
+    return [words.note(_read(note, hand), hand.w.t.language) for note in told]
 
 
-def paying(answer: Answer) -> Sequence[Interval]:
-    """Where owning costs no more, and the machines hold the model."""
-    return () if answer.verdict == "never" else answer.result.intervals
-
-
-def intervals(answer: Answer, hand: Hand) -> list[str]:
-    """The volumes at which owning costs no more, a phrase each."""
-    t = hand.w.t
-    return [
-        t("own.from", first=hand.tokens(each.first))
-        if each.last is None
-        else t("own.between", first=hand.tokens(each.first), last=hand.tokens(each.last))
-        for each in paying(answer)
-    ]
+def _read(note: Note, hand: Hand) -> Note:
+    """A note whose figures and sources are called as the page calls them."""
+    facts = dict(note.facts)
+    if note.code.startswith(("old_", "price_", "rate_")):
+        names = [words.figure(name, hand.w.t.language) for name in str(facts.get("names", "")).split(", ")]
+        facts["names"] = hand.w.headed(", ".join(names))
+        facts["source"] = cited(str(facts.get("source", "")), hand.w.t.language)
+    if note.code == "profile_note" and hand.w.t.language == "pt":
+        facts["text"] = PROFILE_NOTES.get(str(facts["text"]), facts["text"])
+    return replace(note, facts=facts)
 
 
 def why_not(step: Step, answer: Answer, hand: Hand) -> str:
@@ -187,6 +129,18 @@ def why_not(step: Step, answer: Answer, hand: Hand) -> str:
     if not step.is_valid:
         return t("own.step full")
     return t("own.step unknown") if step.most_tokens is None else t("own.step pays")
+
+
+def refused(problem: BadRequest, hand: Hand) -> str:
+    """What a figure that makes no sense should have been; empty where the problem is another."""
+    for name, limits in OVERRIDES.items():
+        if problem.param == name:
+            least, most = (hand.plainly(Fraction(spoken(name, end))) for end in (limits.least, limits.most))
+            unit = hand.w.t(f"own.asks {limits.unit}")
+            return hand.w.t(
+                "own.refused input", figure=hand.label(OF_OVERRIDE[name]), least=least, most=most, unit=unit
+            )
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

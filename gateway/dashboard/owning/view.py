@@ -63,6 +63,10 @@ class View:
         """What the form that tries figures takes along."""
         return replace(self, tried={}, more=True).words()
 
+    def asked(self) -> dict[str, str]:
+        """What the form that asks for today's volume takes along."""
+        return {name: word for name, word in self.words().items() if name != "tokens_per_day"}
+
     def words(self) -> dict[str, str]:
         """The address's query."""
         words = {"scenario": self.scenario, "example": "1" if self.is_example else "", "ledger": self.window or ""}
@@ -85,6 +89,15 @@ def read(query: QueryParams) -> View:
         tried=overrides_of({name: _asked(query, name) for name in OVERRIDES}),
         dollars=query.get("currency") == "USD",
         more=query.get("more") == "1",
+    )
+
+
+def untried(query: QueryParams) -> View:
+    """What is left of an address whose figures make no sense."""
+    return View(
+        scenario=query.get("scenario", ""),
+        is_example=query.get("example") == "1",
+        dollars=query.get("currency") == "USD",
     )
 
 
@@ -119,14 +132,14 @@ def chosen(name: str, known: Sequence[str]) -> str:
         return name
     near = closest(name, known)
     meant = f"; did you mean {near!r}?" if near else ""
-    raise BadRequest(f"break_even.yaml has no scenario {name!r}: it has {', '.join(known)}{meant}")
+    raise BadRequest(f"break_even.yaml has no scenario {name!r}: it has {', '.join(known)}{meant}", param="scenario")
 
 
 def _window(text: str) -> Window:
     for known in WINDOWS:
         if text == known:
             return known
-    raise BadRequest(f"ledger={text!r} is not known: use one of {', '.join(WINDOWS)}")
+    raise BadRequest(f"ledger={text!r} is not known: use one of {', '.join(WINDOWS)}", param="ledger")
 
 
 def _asked(query: QueryParams, name: Override) -> str:
@@ -137,4 +150,4 @@ def _asked(query: QueryParams, name: Override) -> str:
     try:
         return plain(fraction(asked) * _SPOKEN[OVERRIDES[name].unit][1])
     except ValueError as error:
-        raise BadRequest(f"{asked_as(name)} {error}: {asked!r}") from None
+        raise BadRequest(f"{asked_as(name)} {error}: {asked!r}", param=name) from None

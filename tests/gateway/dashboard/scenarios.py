@@ -70,6 +70,15 @@ SCENARIOS: dict[str, Any] = {
         "capacity": _CARRIES,
         "discount_per_year": "12%",
     },
+    # What one replica carries nobody says.
+    "arithmetic": {"hardware": _B300, "hosted": _MOONSHOT, "traffic": _CHAT, "capacity": "none"},
+    # Beyond 8,000 million tokens a month the host takes next to nothing: what pays lies below today's volume.
+    "tiered": {
+        "hardware": _B300,
+        "hosted": {**_MOONSHOT, "tiers": [{"above_million_tokens": 8000, "factor": "0.001"}]},
+        "traffic": {**_CHAT, "tokens_per_day": "350000000"},
+        "capacity": _CARRIES,
+    },
     # What the house itself asked, against what it pays for it.
     "ours": {
         "hardware": _B300,

@@ -100,6 +100,58 @@ async def test_a_mistake_is_told_over_the_form_that_it_was_made_in(owner: Visito
     assert 'role="alert"' in shown
 
 
+@pytest.mark.parametrize(
+    ("query", "english", "portuguese"),
+    [
+        ("count=none", "How many: a whole number from 1.", "Quantas: um número inteiro a partir de 1."),
+        ("disk=much", "Free disk: a size with its unit", "Disco livre: um tamanho com a unidade"),
+        ("engine=vlm", "Engine: one of the list.", "Motor: um da lista."),
+        ("quant=UD-NONE", "Form: one of the list.", "Forma: um da lista."),
+        ("gpu=mi400", "give the memory and the bandwidth", "dê abaixo a memória e a banda"),
+    ],
+)
+async def test_what_is_to_be_mended_is_said_in_the_reader_s_language(
+    owner: Visitor, query: str, english: str, portuguese: str
+) -> None:
+    for language, sentence in (("en", english), ("pt", portuguese)):
+        answer = await owner.get(f"/dashboard/fit?{query if 'gpu' in query else f'gpu=b300&{query}'}&lang={language}")
+        assert answer.status == 400
+        assert sentence in html.unescape(answer.text)
+        assert '<details class="own" open>' in answer.text
+
+
+async def test_figures_sources_and_machines_are_called_in_portuguese(owner: Visitor) -> None:
+    here = await page(owner, "?gpu=b300&count=8&host_memory=1TB&disk=2TB&lang=pt")
+    nas = await page(owner, "?gpu=nas&lang=pt")
+    sources = here.partition('class="sources"')[2].partition("</table>")[0]
+
+    assert "Memória de um acelerador: 288\u00a0GB" in sources
+    assert "Banda dele: 8.000\u00a0GB/s" in sources
+    assert "Parâmetros ativos: 104 bilhões" in sources
+    assert ">informado por quem perguntou</th><td>de hoje</td>" in sources
+    assert not re.search(r"\b(gpu|quant|model|host|disk)\.[a-z]", sources)
+    assert "Kimi K3 (native) em Um NAS ou servidor doméstico sem acelerador" in nas
+    assert "A NAS or a home server" not in nas.partition('id="questions"')[2].partition("</form>")[0]
+
+
+async def test_a_budget_for_which_nothing_is_left_says_so(owner: Visitor) -> None:
+    shown = await page(owner, "?gpu=mac-studio-512&quant=UD-IQ1_S")
+
+    assert "nothing is left for it" in shown.partition('data-budget="cache"')[2].partition("</li>")[0]
+    assert "0\u00a0bytes" not in shown.partition('class="rooms"')[2].partition("</ul>")[0]
+
+
+@pytest.mark.parametrize("name", sorted(gpus()))
+async def test_every_figure_of_every_machine_has_a_name_and_an_age(owner: Visitor, name: str) -> None:
+    extra = "&gpu_memory=300GB&gpu_bandwidth=9TB/s" if not gpus()[name].is_known and name != "nas" else ""
+    shown = await page(owner, f"?gpu={name}&count=1&host_memory=1TB&host_bandwidth=1GB/s&disk_bandwidth=1GB/s{extra}")
+    sources = shown.partition('class="sources"')[2].partition("</table>")[0]
+    rows = re.findall(r"<tr><th[^>]*>([^<]+)</th><td>(?:<time[^>]*>)?([^<]+)<.*?<td>([^<]+)</td>", sources)
+
+    assert len(rows) == sources.count("<tr>") - 1 > 2
+    assert all(age == "of today" or age.endswith("days") for _, age, _ in rows), rows
+
+
 async def test_what_is_written_is_never_markup(owner: Visitor) -> None:
     answer = await owner.get("/dashboard/fit?gpu=%3Cscript%3Ealert(1)%3C/script%3E&gpu_memory=%22%3E%3Cb%3E")
 

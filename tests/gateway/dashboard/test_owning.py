@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
+from gateway.dashboard.cited import cited, is_named
 from gateway.dashboard.owning import asking, shown, view
+from gateway.dashboard.owning_words import PROFILE_NOTES
 from gateway.dashboard.texts import WORDS, Texts
 from gateway.db import keys
 from gateway.db.keys import KeySpec
 from gateway.economics.sensitivity import INPUTS
 from gateway.ledger import traffic
-from gateway.owning import answers, profiles, words
+from gateway.owning import answers, profiles, published, words
 from gateway.owning import shown as numbers
 from gateway.owning.answers import Reason, Verdict
 from gateway.owning.figures import OF_OVERRIDE, From
-from gateway.owning.questions import OVERRIDES, Question
+from gateway.owning.questions import OVERRIDES, Override, Question
 from gateway.owning.scenarios import bundled
 from gateway.settings import ROOT
 from policies.scenario_file import read_scenarios
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 FILES = {**books.FILES, "break_even.yaml": {**books.FILES["break_even.yaml"], "scenarios": SCENARIOS}}
 DOLLARS = "&currency=USD"
+NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
 @pytest.fixture
@@ -114,7 +117,8 @@ async def test_the_first_view_says_not_yet_and_how_far_away_it_is(owner: Visitor
 @pytest.mark.parametrize(
     ("scenario", "english", "portuguese"),
     [
-        ("flatkey", "No. At these prices machines of your own never pay", "Não. Com estes preços"),
+        ("flatkey", "No. As things stand machines of your own never pay", "Não. Do jeito que está"),
+        ("tiered", "Not at this volume. Machines of your own pay at less", "Não com este volume. Máquinas próprias"),
         ("b200", "No. Machines of this size cannot hold the model", "Não. Máquinas deste tamanho não comportam"),
         ("unasked", "That depends on the volume. Machines of your own pay from 234.9", "Depende do volume."),
         ("bought", "Yes. At today's volume machines of your own save", "Sim. Com o volume de hoje"),
@@ -134,10 +138,14 @@ async def test_between_two_volumes_at_which_owning_pays_it_says_so_and_what_a_pa
     steady = await opened(owner, "?scenario=moonshot&growth_per_month=0")
 
     assert full.verdict == "Not yet. Machines of your own would pay at 1.5 times today's volume."
-    assert "Today's volume lies outside of where machines of your own pay: from 7.1" in full.answer
-    assert "Today's volume lies outside" not in near.answer
-    assert "In part it pays already: one replica of your own for" in full.answer
+    assert "At less it pays as well, from 7.1 B to 9.4 B tokens a month; today's" in full.answer
+    assert "At less" not in near.answer
+    assert "In part it pays already: one replica of your own for > 99.9% of the tokens" in full.answer
+    assert full.figures("owned") == [2 * 42865.6]
+    assert "tokens, with 2 replicas" in full.part("owned")
     assert near.verdict.endswith("would pay at 1.02 times today's volume.")
+    nearest = await opened(owner, "?scenario=moonshot&tokens_per_day=234879999")
+    assert nearest.verdict.endswith("would pay at 1.000000004 times today's volume.")
     assert "about 1 month away" in near.answer
     assert "The volume does not grow, so that day does not come by itself." in steady.answer
 
@@ -147,7 +155,8 @@ async def test_the_page_s_numbers_are_the_command_s(house: House, owner: Visitor
     page, said = await opened(owner, f"?scenario={scenario}{DOLLARS}"), await told(house, scenario)
     even = said["break_even"]
 
-    assert page.figures("owned") == [said["monthly_usd"]]
+    today = said["today"]["own_usd"]
+    assert page.figures("owned") == [said["monthly_usd"] if today is None else today]
     assert page.figures("hosted") == [said["today"]["hosted_usd"] or said["hosted_per_million_usd"]]
     assert page.figures("pays-from") == ([] if said["verdict"] == "never" else [even["million_tokens_per_month"]])
     assert page.figures("steps") == [
@@ -169,13 +178,20 @@ async def test_the_page_s_numbers_are_the_command_s(house: House, owner: Visitor
         hosted = [best["all_hosted_usd"]] * 2 if best["all_hosted_usd"] is not None else []
         both = [best["own_usd"], best["hosted_usd"], best["usd"]]
         assert page.figures("both") == [*hosted, *[best["all_own_usd"]] * 2, *both]
+    assert page.text.count('id="idle"') == (said["today"]["utilisation"] is not None)
     if said["payback"]:
         back = said["payback"]
         assert page.figures("when") == [back["usd"], back["months"], back["npv_usd"]]
     ends = ("million_tokens_per_day_at_low", "million_tokens_per_day_at_high")
     bars = [bar[end] for bar in said["tornado"] for end in ends if bar[end] is not None]
     assert (page.figures("tornado") if said["tornado"] else []) == bars
+    if said["holds"] is False:
+        as_if = "as if the machines could hold it" if said["tornado"] else "no price changes the answer before"
+        assert as_if in page.part("matters")
     band = said["band"]
+    assert page.text.count('id="band"') == (band is not None)
+    if band is None:
+        return
     draws = [band[f"{name}_million_tokens_per_day"] for name in ("p5", "p50", "p95")]
     draws += [band["probability_at_todays_volume"], band["never"]]
     assert page.figures("band") == pytest.approx([value for value in draws if value is not None], rel=1e-12)
@@ -221,6 +237,35 @@ async def test_every_input_can_be_tried_in_the_form_and_is_led_to_a_plain_addres
     assert line in tried.text
 
 
+@pytest.mark.parametrize("name", OVERRIDES)
+async def test_the_least_and_the_most_of_every_input_are_answered(owner: Visitor, name: Override) -> None:
+    limits = OVERRIDES[name]
+    for scenario in ("moonshot", "bought"):
+        for end in (limits.least, limits.most):
+            await opened(owner, f"?scenario={scenario}&{name}={view.plain(end)}")
+
+
+async def test_half_of_what_a_replica_carries_is_refused_with_what_is_missing(owner: Visitor) -> None:
+    half = await owner.get("/dashboard/owning?scenario=arithmetic&decode_tps=5000")
+    await opened(owner, "?scenario=arithmetic&decode_tps=5000&prefill_tps=20000")
+
+    assert half.status == 400
+    assert "try a reading rate and a writing rate together" in half.text
+    assert "a number from" not in half.text
+
+
+async def test_where_everything_is_free_or_nothing_is_written_there_is_still_an_answer(owner: Visitor) -> None:
+    for query in (
+        "input=0&cached=0&output=0",
+        "input=0&cached=0&output=0&staff_usd_per_month=0&usd_per_gpu_hour=0.0001",
+        "output_share=0&cached_share=1",
+        "output_share=1",
+        "forced_share=1&tokens_per_day=1000000000000",
+    ):
+        for scenario in ("bought", "tiered", "arithmetic"):
+            await opened(owner, f"?scenario={scenario}&{query}")
+
+
 async def test_what_is_tried_can_be_taken_back_one_by_one_or_all_at_once(owner: Visitor) -> None:
     page = await opened(owner, "?scenario=moonshot&cached_share=0.5&peak_to_mean=1.5")
     chips = re.search(r'<ul class="chips".*?</ul>', page.text, re.DOTALL)
@@ -251,6 +296,113 @@ async def test_an_address_that_makes_no_sense_is_refused_with_what_to_do(owner: 
 
     assert answer.status == 400
     assert why in answer.text
+    assert 'aria-current="page">Is owning cheaper?' in answer.text
+
+
+async def test_a_figure_that_makes_no_sense_is_explained_in_the_reader_s_language_with_a_way_back(
+    owner: Visitor,
+) -> None:
+    share = await owner.get("/dashboard/owning?scenario=moonshot&cached_share_percent=150&lang=pt")
+    volume = await owner.get("/dashboard/owning?scenario=moonshot&tokens_per_day=many")
+    nowhere = await owner.get("/dashboard/owning?scenario=moonshto")
+
+    assert "Isso não pode ser respondido." in share.text
+    assert "Parte da entrada que vem do cache: um número de 0 a 100 %." in share.text
+    assert "Tokens por mês: um número de 0,000001 a" in volume.text
+    assert 'href="/dashboard/owning?scenario=moonshot">Voltar ao que está informado' in share.text
+    assert 'class="button" href="/dashboard/owning"' in nowhere.text
+
+
+async def test_no_growth_is_told_to_lose_against_falling_prices_that_do_not_fall(owner: Visitor) -> None:
+    far = await opened(owner, "?scenario=moonshot&tokens_per_day=500000&growth_per_month=0.01")
+    falling = await opened(owner, "?scenario=moonshot&growth_per_month=0.01&decline_per_year=0.5")
+
+    assert "At a growth of 1% a month that day is further away than the ten years that are looked ahead." in far.answer
+    assert "At a growth of 1% a month that day does not come: prices at the host fall as fast." in falling.answer
+
+
+async def test_what_may_not_leave_is_told_to_take_own_machines_at_any_price(owner: Visitor) -> None:
+    page = await opened(owner, f"?scenario=moonshot&forced_share=0.3{DOLLARS}")
+
+    assert page.verdict == "Not yet. By price alone machines of your own would pay at 2.3 times today's volume."
+    assert "30% of the tokens may not leave the house, so that it takes machines of your own at any price." in page.text
+    assert "Cheapest is then all of it on one replica: $42,865.60 a month." in page.answer
+    assert page.text.count("may not leave the house") == 1
+
+
+async def test_where_owning_pays_a_mixture_that_pays_more_is_told(owner: Visitor) -> None:
+    page = await opened(owner, f"?scenario=moonshot&tokens_per_day=500000000{DOLLARS}")
+
+    assert page.verdict.startswith("Yes. At today's volume machines of your own save $")
+    assert "Both together are cheaper still: one replica of your own for" in page.answer
+
+
+async def test_why_owning_never_pays_is_told_in_the_page_s_own_currency(owner: Visitor) -> None:
+    page = await opened(owner, "?scenario=flatkey")
+
+    assert "One replica (8 × B300) carries 9.4 B tokens a month through the busiest hours, 2.5" in page.answer
+    assert "The host takes R$182,747.68 for that, the machines cost R$231,474.24." in page.answer
+    assert "They would pay if the busiest hours had at most 1.97 times the average." in page.answer
+    assert "US$" not in page.answer
+
+
+async def test_arithmetic_alone_is_never_a_plain_yes(owner: Visitor) -> None:
+    page = await opened(owner, "?scenario=arithmetic&tokens_per_day=400000000")
+
+    assert page.verdict.startswith("By arithmetic, yes. At today's volume")
+    assert "By arithmetic alone: nobody says how much 8 × B300 carry" in page.answer
+
+
+async def test_an_unknown_volume_is_asked_for_where_the_answer_stands(owner: Visitor) -> None:
+    page = await opened(owner, f"?scenario=unasked&peak_to_mean=2{DOLLARS}")
+    form = re.search(r'<form class="ask".*?</form>', page.text, re.DOTALL)
+    assert form
+    hidden = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]+)"', form[0]))
+
+    assert hidden == {"scenario": "unasked", "peak_to_mean": "2", "currency": "USD"}
+    query = "&".join(f"{name}={value}" for name, value in {**hidden, "tokens_per_day_millions": "100"}.items())
+    led = await owner.get(f"/dashboard/owning?{query}")
+    assert led.headers["location"].startswith("/dashboard/owning?scenario=unasked&tokens_per_day=100000000&peak")
+    assert 'class="ask"' not in (await owner.get(led.headers["location"])).text
+
+
+async def test_great_and_small_volumes_are_written_as_portuguese_counts_them(owner: Visitor) -> None:
+    small = await opened(owner, "?scenario=moonshot&usd_per_gpu_hour=0.001&lang=pt")
+    great = await opened(owner, "?scenario=moonshot&tokens_per_day=90000000000000")
+    thousand = await opened(owner, "?scenario=moonshot&tokens_per_day=999960000")
+
+    assert "compensa a partir de 32.000 tokens por dia" in small.text
+    assert not re.search(r"\d de tokens", small.text)
+    assert f"hoje 90,0{NARROW}tri por dia" in great.text
+    assert f"hoje 1,0{NARROW}bi por dia" in thousand.text
+    assert "US$\u00a016,42\u00a0bi" in great.part("hosted")
+    assert "R$\u00a088,70\u00a0bi" in great.part("hosted")
+
+
+@pytest.mark.parametrize("scenario", sorted(SCENARIOS))
+async def test_what_soleira_says_of_a_source_is_said_in_portuguese(house: House, owner: Visitor, scenario: str) -> None:
+    page, said = await opened(owner, f"?scenario={scenario}&lang=pt"), await told(house, scenario)
+    own = [each for each in said["figures"] if each["origin"] in ("default", "ledger")]
+
+    assert own
+    for figure in own:
+        source = figure["source"]
+        assert not is_named(source), source
+        assert cited(source, "pt") != source
+        assert html.escape(cited(source, "pt"), quote=True).replace("&#x27;", "&#39;") in page.row(figure["name"])
+        assert 'lang="en"' not in page.row(figure["name"])
+    assert not re.search(r"(hosted|hardware|site|staff)\.[a-z_]+", page.part("matters"))
+
+
+def test_the_notes_on_public_profiles_are_there_in_portuguese() -> None:
+    noted = {
+        each.note
+        for each in published.profiles().values()
+        if each.note and any(point.decode_tps for point in each.points)
+    }
+
+    assert noted
+    assert noted <= PROFILE_NOTES.keys()
 
 
 async def test_the_ledger_s_traffic_takes_the_place_of_what_is_stated(house: House, owner: Visitor) -> None:
