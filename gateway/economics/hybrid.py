@@ -42,40 +42,59 @@ class Hybrid:
 
 
 def hybrid(scenario: Scenario, tokens: Fraction) -> Hybrid | None:
-    """The best number of replicas for a month's tokens; None without capacity, or where none can hold the model.
+    """The best number of replicas for a month's tokens; None without capacity, or where none can hold the model."""
+    divider = Divider.of(scenario)
+    return None if divider is None else divider.best(tokens)
 
-    Never dearer than all of it hosted (where privacy allows that) or all of it owned. What privacy forces home is
-    carried through its own busiest hour. Among hundreds of replicas the best is exact where the host has one price for
-    any volume; with volume tiers or a least bill it may be one near it.
-    """
-    if scenario.capacity is None or scenario.holds is False:
-        return None
-    most = replicas_at(scenario, tokens)
-    forced = scenario.traffic.forced_share * tokens
-    least = _replicas_for_forced(scenario, forced)
-    loads = _Loads.of(scenario.traffic)
-    host_usd = bill(scenario.hosted, scenario.traffic.mix)
-    all_hosted_usd = None if forced else host_usd(tokens)
-    all_own_usd = owned_usd(scenario, tokens)
-    carried = most_tokens(scenario.capacity, scenario.traffic.mix, ONE, 1)
 
-    def divided(replicas: int) -> Hybrid:
-        full = None if carried is None else replicas * carried
-        share = _overflow_share(scenario.traffic, loads, tokens, full)
-        return Hybrid(
-            replicas=replicas,
-            own_usd=_own_usd(scenario, replicas, has_forced=forced > 0),
-            hosted_usd=host_usd(share * tokens) if share else ZERO,
-            overflow_share=share,
-            all_hosted_usd=all_hosted_usd,
-            all_own_usd=all_own_usd,
+@dataclass(frozen=True, slots=True)
+class Divider:
+    """Divides volumes between own machines and a host; the hours that were seen are sorted once for all of them."""
+
+    scenario: Scenario
+    loads: _Loads
+    host_usd: Callable[[Fraction], Fraction]
+    carried: Fraction | None
+    """By each replica if no hour is busier than another, in tokens of a month; None: any volume."""
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Divider | None:
+        """None without capacity, or where none can hold the model."""
+        if scenario.capacity is None or scenario.holds is False:
+            return None
+        carried = most_tokens(scenario.capacity, scenario.traffic.mix, ONE, 1)
+        return cls(scenario, _Loads.of(scenario.traffic), bill(scenario.hosted, scenario.traffic.mix), carried)
+
+    def best(self, tokens: Fraction) -> Hybrid:
+        """The cheapest number of replicas.
+
+        Never dearer than all of it hosted (where privacy allows that) or all of it owned. What privacy forces home is
+        carried through its own busiest hour. Among hundreds of replicas the best is exact where the host has one price
+        for any volume; with volume tiers or a least bill it may be one near it.
+        """
+        scenario, host_usd = self.scenario, self.host_usd
+        forced = scenario.traffic.forced_share * tokens
+        least = _replicas_for_forced(scenario, forced)
+        all_hosted_usd = None if forced else host_usd(tokens)
+        all_own_usd = owned_usd(scenario, tokens)
+
+        def divided(replicas: int) -> Hybrid:
+            full = None if self.carried is None else replicas * self.carried
+            share = _overflow_share(scenario.traffic, self.loads, tokens, full)
+            return Hybrid(
+                replicas=replicas,
+                own_usd=_own_usd(scenario, replicas, has_forced=forced > 0),
+                hosted_usd=host_usd(share * tokens) if share else ZERO,
+                overflow_share=share,
+                all_hosted_usd=all_hosted_usd,
+                all_own_usd=all_own_usd,
+            )
+
+        best = _best(divided, max(least, scenario.owned.least_replicas), replicas_at(scenario, tokens))
+        nothing_owned = Hybrid(
+            0, ZERO, host_usd(tokens) if tokens else ZERO, ONE if tokens else ZERO, all_hosted_usd, all_own_usd
         )
-
-    best = _best(divided, max(least, scenario.owned.least_replicas), most)
-    nothing_owned = Hybrid(
-        0, ZERO, host_usd(tokens) if tokens else ZERO, ONE if tokens else ZERO, all_hosted_usd, all_own_usd
-    )
-    return best if least else min(nothing_owned, best, key=lambda each: each.usd)
+        return best if least else min(nothing_owned, best, key=lambda each: each.usd)
 
 
 def overflow_share(scenario: Scenario, tokens: Fraction, replicas: int) -> Fraction:

@@ -14,7 +14,7 @@ from gateway.economics.break_even import (
     owned_usd,
     usd_per_million,
 )
-from gateway.economics.hybrid import hybrid
+from gateway.economics.hybrid import Divider
 from gateway.economics.scenario import MILLION, ONE
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def over_volume(scenario: Scenario, needed: Fraction | None) -> tuple[VolumePoin
     end = _end(scenario, needed)
     even = {end * number / _POINTS for number in range(_POINTS + 1)}
     marked = {volume for volume in (needed, scenario.traffic.tokens_per_month) if volume is not None}
-    return tuple(_point(scenario, tokens) for tokens in sorted({*even, *marked, *_edges(scenario, end)}))
+    divider = Divider.of(scenario)
+    return tuple(_point(scenario, divider, tokens) for tokens in sorted({*even, *marked, *_edges(scenario, end)}))
 
 
 def over_utilisation(scenario: Scenario, result: BreakEven) -> tuple[UsedPoint, ...]:
@@ -114,11 +115,10 @@ def _edges(scenario: Scenario, end: Fraction) -> Iterator[Fraction]:
             yield step * replicas + 1
 
 
-def _point(scenario: Scenario, tokens: Fraction) -> VolumePoint:
-    mixed = hybrid(scenario, tokens)
+def _point(scenario: Scenario, divider: Divider | None, tokens: Fraction) -> VolumePoint:
     return VolumePoint(
         tokens=tokens,
         own_usd=owned_usd(scenario, tokens),
         hosted_usd=hosted_usd(scenario.hosted, scenario.traffic.mix, tokens),
-        hybrid_usd=None if mixed is None else mixed.usd,
+        hybrid_usd=None if divider is None else divider.best(tokens).usd,
     )
