@@ -64,7 +64,10 @@ class Gpu:
     label_bytes: int
     """As the vendor writes it on the card; 0: it is announced, and nobody has said."""
     driver_bytes: int | None
-    """As the driver reports it; None: nobody has said, and the label counts."""
+    """As the driver reports it; None: nobody has said, and the label counts.
+
+    Of one memory that processor and accelerator share it is what the system leaves to the latter.
+    """
     bytes_per_second: int | None
     """Of its memory."""
     kw: Fraction | None
@@ -91,6 +94,11 @@ class Gpu:
     def usable_bytes(self) -> int:
         """What counts."""
         return self.driver_bytes or self.label_bytes
+
+    @property
+    def usable_said(self) -> Said:
+        """Where that comes from."""
+        return self.figure("driver_bytes" if self.driver_bytes else "label_bytes")
 
     def figure(self, name: str) -> Said:
         """Where one of its figures comes from."""
@@ -162,6 +170,8 @@ class _GpuEntry(Sourced):
     def _has_memory(self) -> Self:
         if self.is_known and self.label is None:
             raise ValueError("should have a label, or say `is_known: false`")
+        if self.kind == "unified" and self.driver is None:
+            raise ValueError("should have a driver: of one memory for both, the system keeps a part")
         return self
 
 

@@ -35,8 +35,6 @@ Status = Literal["verified", "stated", "unsupported"]
 
 _FILE = FOLDER / "models.yaml"
 _BITS_A_BYTE = 8
-_STATE_BYTES = 4
-_CONVOLUTION_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +66,6 @@ class StateLayers:
     convolution_values: int
     """Of one layer, always in two bytes."""
 
-    def bytes_per_request(self, state_bytes: int = _STATE_BYTES) -> int:
-        """Of all these layers, at so many bytes a value of the state."""
-        return self.layers * (self.state_values * state_bytes + self.convolution_values * _CONVOLUTION_BYTES)
-
 
 @dataclass(frozen=True, slots=True)
 class Quant:
@@ -102,8 +96,17 @@ class Quant:
     """Bits of a parameter that a token reads, where they are others than on average."""
     is_fp4: bool = False
     """True if its weights are in four bits that only some accelerators compute with; others unpack them at run time."""
+    expansion: Fraction | None = None
+    """What loading multiplies the weights by, where the engine keeps them in a wider form (Q8 in BF16: 2)."""
+    is_doubtful: bool = False
+    """True if somebody tells of it that it does not work: nobody is to be sent to it."""
     figures: Mapping[str, Said] = field(default_factory=dict)
     """Sources of single figures, where they are others than `said`."""
+
+    @property
+    def notes(self) -> tuple[tuple[str, Said], ...]:
+        """Its sources that say more than a figure, each with what it is on: one of its figures, or the `form`."""
+        return tuple((name, said) for name, said in (("form", self.said), *self.figures.items()) if said.note)
 
     @property
     def weights_bytes(self) -> int:
@@ -144,12 +147,22 @@ class Topology:
     tensor: int | None = None
     """Ranks that share each layer; None: the recipe does not say."""
     pipeline: int | None = None
+    groups: int = 1
+    """Data-parallel groups that share the experts, one on each node, as which it was run."""
     resident_bytes_each: int | None = None
     """What the weights were seen to take on each, with the engine's padding; None: nobody has said."""
     max_context: int | None = None
     """To which the recipe is held; None: the model's own."""
     max_concurrency: int | None = None
     """To which the recipe is held; None: what memory allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsers:
+    """What one engine reads tool calls and reasoning with, by its own names; None: it has none for this model."""
+
+    tools: str | None = None
+    reasoning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +203,12 @@ class Model:
     """The day on which the weights became public; None: unknown, or never."""
     notes: tuple[str, ...] = ()
     """What else to know of it."""
+    parsers: Mapping[str, Parsers] = field(default_factory=dict)
+    """By engine, as the recipes of each name them."""
+    needs_remote_code: bool = False
+    """True if its repository brings code of its own that vLLM and SGLang run."""
+    recipe: str | None = None
+    """The model whose image, options and traps engines have for it, where it needs others than engines usually have."""
     figures: Mapping[str, Said] = field(default_factory=dict)
     """Sources of single figures, where they are others than `said`."""
 
@@ -238,6 +257,11 @@ class _StateEntry(Strict):
     convolution_values: Count
 
 
+class _ParsersEntry(Strict):
+    tools: Word | None = None
+    reasoning: Word | None = None
+
+
 class _ExpertsEntry(Strict):
     routed: Count
     active: Count
@@ -253,6 +277,8 @@ class _QuantEntry(Sourced):
     active_bits: Number | None = None
     has_overhead: bool = False
     is_fp4: bool = False
+    expansion: Annotated[Number, Field(ge=1)] | None = None
+    is_doubtful: bool = False
     repository: Line | None = None
     files: Count | None = None
     pattern: Line | None = None
@@ -276,9 +302,16 @@ class _TopologyEntry(Strict):
     said: SaidText
     tensor: Count | None = None
     pipeline: Count | None = None
+    groups: Count = 1
     resident_each: Size | None = None
     max_context: Count | None = None
     max_concurrency: Count | None = None
+
+    @model_validator(mode="after")
+    def _has_a_group_on_each_node(self) -> Self:
+        if self.groups not in (1, self.nodes):
+            raise ValueError("has one group on each node, or none")
+        return self
 
 
 class _ModelEntry(Sourced):
@@ -299,6 +332,9 @@ class _ModelEntry(Sourced):
     cache: tuple[_CacheEntry, ...] = ()
     state: tuple[_StateEntry, ...] = ()
     notes: tuple[Line, ...] = ()
+    parsers: dict[Word, _ParsersEntry] = Field(default_factory=dict)
+    needs_remote_code: bool = False
+    recipe: Word | None = None
     quants: dict[Word, _QuantEntry] = Field(default_factory=dict)
     topologies: tuple[_TopologyEntry, ...] = ()
 
@@ -351,6 +387,9 @@ def _model(sheet: Sheet, name: str, entry: _ModelEntry) -> Model:
         experts=None if experts is None else Experts(experts.routed, experts.active, experts.shared),
         weights_since=entry.weights_since,
         notes=entry.notes,
+        parsers={engine: Parsers(row.tools, row.reasoning) for engine, row in entry.parsers.items()},
+        needs_remote_code=entry.needs_remote_code,
+        recipe=entry.recipe,
         figures={figure: sheet.said(said) for figure, said in entry.figures.items()},
     )
 
@@ -372,6 +411,8 @@ def _quant(sheet: Sheet, name: str, entry: _QuantEntry) -> Quant:
         has_overhead=entry.has_overhead,
         active_bits=entry.active_bits,
         is_fp4=entry.is_fp4,
+        expansion=entry.expansion,
+        is_doubtful=entry.is_doubtful,
         figures={figure: sheet.said(said) for figure, said in entry.figures.items()},
     )
 
@@ -387,6 +428,7 @@ def _topology(sheet: Sheet, entry: _TopologyEntry) -> Topology:
         said=sheet.said(entry.said),
         tensor=entry.tensor,
         pipeline=entry.pipeline,
+        groups=entry.groups,
         resident_bytes_each=entry.resident_each,
         max_context=entry.max_context,
         max_concurrency=entry.max_concurrency,

@@ -18,22 +18,25 @@ from gateway.owning.fits import reasons, this_machine
 from gateway.owning.fits.asking import CONCURRENCY, CONTEXT, Question
 from gateway.owning.fits.commands import CacheType, Engine
 from gateway.owning.fits.places import Given
-from gateway.owning.fits.sentences import Sentence, number, rounded, say, size
+from gateway.owning.fits.sentences import Sentence, say
 from gateway.owning.fits.shown import as_dict
+from gateway.owning.written import number, rounded, size
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import date
 
+    from gateway.economics.fit import Room
     from gateway.owning.fits.commands import Line
     from gateway.owning.fits.fit import Answer
     from gateway.owning.fits.this_machine import Machine
 
 app = typer.Typer()
 
-_WIDTH = 100
+_WIDTH = 80
 _NAMES = 30
+_HEADINGS = ("Form", "Memory", "One answer")
 _MARKS = {"fine": "✓", "wrong": "✗", "look": "○"}
 
 
@@ -131,18 +134,33 @@ def _forms(question: Question, today: date, here: Machine | None, *, as_json: bo
         return options.print_json([as_dict(each, today) for each in answers])
     width = max(len(each.quant.name) for each in answers)
     first = answers[0]
-    typer.echo(f"{first.model.title} on {first.place.counted}\n")
+    form, memory, speed = _HEADINGS
+    for line in _wrapped(f"{first.model.title} on {first.place.counted}"):
+        typer.echo(line)
+    typer.echo(f"\n{form:<{width}}  {memory:>9}  {speed:>13}")
     for each in answers:
-        speed = f"≤ {rounded(each.fit.ceiling_tps)} tok/s" if each.fit.ceiling_tps is not None else "unknown"
-        called = say(Sentence(f"called.{each.fit.verdict}")) + (", tight" if each.fit.is_tight else "")
-        quality = f"  {each.quant.quality}" if each.quant.quality else ""
-        typer.echo(f"{each.quant.name:<{width}}  {size(each.quant.memory_bytes):>9}  {speed:>13}  {called}{quality}")
+        begin = f"{each.quant.name:<{width}}  {size(each.quant.memory_bytes):>9}  {_at_most(each):>13}  "
+        for line in _wrapped(_told(each), begin):
+            typer.echo(line)
+
+
+def _at_most(found: Answer) -> str:
+    ceiling = found.fit.ceiling_tps
+    return "" if found.fit.verdict == "no" else "unknown" if ceiling is None else f"≤ {rounded(ceiling)} tok/s"
+
+
+def _told(found: Answer) -> str:
+    """The verdict on a form, and what is known of the form."""
+    tight = ", tight" if found.fit.is_tight else ""
+    quality = f"; {found.quant.quality}" if found.quant.quality else ""
+    doubt = "; may not work" if found.quant.is_doubtful else ""
+    return say(Sentence(f"called.{found.fit.verdict}")) + tight + quality + doubt
 
 
 def _page(found: Answer, today: date) -> Iterable[str]:
     """One page, the verdict first."""
     fitted, place = found.fit, found.place
-    yield f"{found.model.title} ({found.quant.name}) on {place.counted}"
+    yield from _wrapped(f"{found.model.title} ({found.quant.name}) on {place.counted}")
     yield ""
     yield from _wrapped(say(found.headline))
     yield from _wrapped(_sourced(found.why))
@@ -169,25 +187,31 @@ def _page(found: Answer, today: date) -> Iterable[str]:
 
 def _numbers(found: Answer) -> Iterable[str]:
     fitted, parts = found.fit, found.fit.bytes
-    yield from ("", "What it takes, over all accelerators")
+    where = ", over all accelerators" if found.place.devices.accelerator_bytes else ""
+    yield from ("", f"What it takes{where}")
     for name, count in (
         ("weights", parts.weights), ("kda_state", parts.kda_state),
         ("mla_cache", parts.mla_cache), ("workspace", parts.workspace), ("padding", parts.padding),
     ):  # fmt: skip
-        if count or name != "padding":
+        if count:
             yield f"  {say(Sentence(f'part.{name}')):<{_NAMES + 6}}{size(count):>10}"
     yield from ("", "What is there")
     for room in fitted.rooms:
-        if not room.needed and not room.there:
+        if not room.needed:
             continue
-        there = f" of {size(room.there)}" if room.is_told else f" ({say(Sentence('not given'))})"
         mark = ("✓" if room.is_enough else "✗") if room.is_told else "○"
-        yield f"  {mark} {say(Sentence(f'budget.{room.budget}')):<{_NAMES}}  {size(room.needed):>10}{there}"
-    yield ""
+        yield f"  {mark} {say(Sentence(f'budget.{room.budget}')):<{_NAMES}}  {size(room.needed):>10}{_there(room)}"
     if fitted.verdict != "no":
-        yield from _reach(found)
+        yield from ("", *_reach(found))
     if found.quant.quality:
-        yield f"Quality of {found.quant.name}: {found.quant.quality}"
+        yield ""
+        yield from _wrapped(f"Quality of {found.quant.name}: {found.quant.quality}")
+
+
+def _there(room: Room) -> str:
+    if not room.is_told:
+        return f" ({say(Sentence('not given'))})"
+    return f" of {size(room.there)}" if room.there else "; nothing is left for it"
 
 
 def _reach(found: Answer) -> Iterable[str]:

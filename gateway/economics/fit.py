@@ -33,7 +33,7 @@ Budget = Literal["accelerator", "cache", "host_memory", "disk"]
 Because = Literal[
     "verified", "stated", "arithmetic", "quantised", "host_memory", "cpu_memory", "disk",
     "too_small", "whole_layers", "no_room_for_cache", "below_minimum", "unsupported", "beyond_recipe", "tensor",
-    "context_beyond_model", "nas", "unknown_memory",
+    "context_beyond_model", "nas", "little_memory", "unknown_memory",
 ]  # fmt: skip
 ATTAINABLE = Fraction(65, 100)
 """Of what bandwidth allows: Kimi K3 in MXFP4 on two Xeon with 256 GB/s writes about 3 tokens a second, where 4.63 would
@@ -115,7 +115,7 @@ def fit(devices: Devices, asked: Asked) -> Fit:
     if asked.context > asked.max_context:
         return _refusal(devices, asked, layout, "context_beyond_model", {"context": asked.context})
     if _keeps_data(devices, asked):
-        return _refusal(devices, asked, layout, "nas", {})
+        return _refusal(devices, asked, layout, "nas" if devices.kind == "nas" else "little_memory", {})
     if layout.holds:
         return _on_accelerators(devices, asked, layout)
     host = _Host.of(devices, asked)
@@ -361,7 +361,7 @@ def _facts(devices: Devices, asked: Asked, layout: Layout) -> dict[str, int | st
         "model": asked.model,
         "quant": asked.quant,
         "gpu": devices.name,
-        "count": devices.count,
+        "count": devices.count if devices.accelerator_bytes else 0,
         "there": devices.accelerator_bytes or devices.memory_bytes,
         "weights": asked.loaded_bytes,
         "needed": layout.bytes.total,

@@ -93,6 +93,8 @@ class Shape:
     note: str = ""
     tensor: int | None = None
     pipeline: int | None = None
+    groups: int = 1
+    """Data-parallel groups as which it was run; bytes are reckoned as if stages followed each other."""
     resident_bytes_each: int | None = None
     """What the weights were seen to take on each, padding included; None: nobody has said."""
     max_context: int | None = None

@@ -56,14 +56,12 @@ class Division:
     """Stages, each with its part of the layers, as if they could be divided evenly."""
     state_slots: int = 5
     """State slots that an engine keeps for one request: SGLang five, with drafts eight more."""
-    draft_per_token: int = 0
-    """Bytes of a draft model's cache for each token, on every rank; about 1,400 for DSPARK."""
 
     def __post_init__(self) -> None:
         if min(self.tensor, self.context, self.pipeline) < 1:
             raise ValueError("a division has at least one rank of each kind")
-        if min(self.state_slots, self.draft_per_token) < 0:
-            raise ValueError("state slots and draft bytes are not below 0")
+        if self.state_slots < 0:
+            raise ValueError("state slots are not below 0")
 
 
 def attention_bytes(layers: int, values_per_token: int, value_bytes: Fraction | int) -> int:
@@ -115,7 +113,7 @@ def most_tokens(free_bytes: int, kept: Kept, requests: int, division: Division) 
 def _per_token(kept: Kept, division: Division) -> Fraction:
     """What each further token takes on one rank, beside sliding windows."""
     repeated = Fraction(kept.per_token - kept.divided_per_token, division.context * division.pipeline)
-    return repeated + kept.divided_per_token * _heads_share(kept, division) + division.draft_per_token
+    return repeated + kept.divided_per_token * _heads_share(kept, division)
 
 
 def _heads_share(kept: Kept, division: Division) -> Fraction:

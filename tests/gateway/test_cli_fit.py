@@ -62,7 +62,7 @@ def test_people_read_the_verdict_first_and_then_why_and_how() -> None:
     assert [page.index(heading) for heading in order] == sorted(page.index(heading) for heading in order)
     assert "✓ Disk, staging included" in page
     assert "hf download moonshotai/Kimi-K3 --revision " in page
-    assert max(map(len, (line for line in lines if not line.startswith("    ")))) <= 100
+    assert max(map(len, (line for line in lines if not line.startswith("    ")))) <= 80
 
 
 def test_what_does_not_fit_comes_with_what_would_and_without_commands() -> None:
@@ -106,12 +106,31 @@ def test_every_figure_of_this_machine_can_be_overridden(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--gpu", "nas"),
+        ("--gpu", "rtx4090", "--model", "qwen3-32b", "--host-memory", "16GB"),
+        ("--gpu", "epyc-ddr5-768", "--quant", "UD-IQ1_S"),
+        ("--gpu", "h100", "--count", 8),
+    ],
+    ids=str,
+)
+def test_nothing_is_listed_that_is_nothing(asked: tuple[str, ...]) -> None:
+    page = soleira("fit", *asked).stdout.replace("\u00a0", " ")
+
+    assert not re.search(r"(?<![\d,.])0 bytes", page)
+    assert "\n\n\n" not in page
+
+
 def test_every_form_is_a_line() -> None:
     page = soleira("fit", "--gpu", "b200", "--count", 8, "--all-quants").stdout
     forms = read("fit", "--gpu", "b200", "--count", 8, "--all-quants")
 
     assert len(forms) > 8
     assert all(each["quant"] in page for each in forms)
+    assert max(map(len, page.splitlines())) <= 80
+    assert re.search(r"^UD-Q1_0 .*may not", page, re.MULTILINE)
     assert {each["quant"]: each["verdict"] for each in forms}["UD-IQ1_S"] == "quant_gpu"
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from gateway.dashboard.cited import cited, is_named
 from gateway.dashboard.fit.view import HERE, SIZES
 from gateway.owning.fits import reasons
-from gateway.owning.fits.sentences import Sentence, number, rounded, say, size, written
+from gateway.owning.fits.sentences import Sentence, say, written
+from gateway.owning.written import number, rounded, size
 
 if TYPE_CHECKING:
     from datetime import date

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gateway.catalog.models import find_model
 from gateway.economics import fit as arithmetic
 from gateway.economics.layouts import Asked, Shape
-from gateway.economics.memory import Division, Kept, attention_bytes
+from gateway.economics.memory import Division, Kept, attention_bytes, recurrent_bytes
 from gateway.errors import BadRequest
 from gateway.owning.fits import commands, reasons
 from gateway.owning.fits.commands import Plan
@@ -28,8 +28,9 @@ CONTEXT, CONCURRENCY = 32_768, 1
 SLOTS: dict[Engine, int] = {"vllm": 5, "sglang": 5, "llama_server": 1}
 """State slots that engines keep for one request."""
 _VALUE_BYTES: dict[CacheType, int] = {"fp8": 1, "bf16": 2}
-_INDEX_BYTES = 2
-_ENGINES: dict[str, Engine] = {engine: engine for engine in commands.PORTS}
+_INDEX_BYTES, _STATE_BYTES = 2, 4
+ENGINES: dict[str, Engine] = {engine: engine for engine in commands.PORTS}
+"""Those that are started from here, by the names that topologies have them under."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,7 @@ class Asking:
             context=self.question.context,
             concurrency=self.question.concurrency,
             shapes=tuple(_shapes(model, quant, self.question.engine)),
+            expansion=quant.expansion,
             workspace_bytes=quant.overhead_bytes,
             is_fp4=quant.is_fp4,
             layers=model.layers,
@@ -112,6 +114,7 @@ class Asking:
             nodes=shape.nodes if shape else nodes,
             tensor=fitted.division.tensor,
             pipeline=fitted.division.pipeline,
+            groups=shape.groups if shape else 1,
             context=self.question.context,
             concurrency=-(-self.question.concurrency // fitted.copies),
             cache=self.cache,
@@ -131,7 +134,7 @@ class Asking:
 def asking(question: Question, today: date, here: Machine | None) -> Asking:
     """Look its names up; BadRequest for those that are unknown."""
     model = find(question.model)
-    quant = _quant(model, question.quant)
+    quant = quant_of(model, question.quant)
     where = place(question.given, today, here)
     usual: Engine = "llama_server" if quant.format == "gguf" else "vllm"
     engine = question.engine or usual
@@ -140,7 +143,7 @@ def asking(question: Question, today: date, here: Machine | None) -> Asking:
     found = _with(question, model, quant, where, engine)
     shape = found.fitted().shape
     if question.engine is None and shape is not None and shape.engine != usual and shape.engine in commands.PORTS:
-        return _with(question, model, quant, where, _ENGINES[shape.engine])
+        return _with(question, model, quant, where, ENGINES[shape.engine])
     return found
 
 
@@ -169,7 +172,8 @@ def find(name: str) -> Model:
         raise BadRequest(str(error), param="model") from None
 
 
-def _quant(model: Model, name: str) -> Quant:
+def quant_of(model: Model, name: str) -> Quant:
+    """The form of that name; BadRequest that says what was probably meant."""
     try:
         return model.quant(name)
     except LookupError as error:
@@ -185,7 +189,10 @@ def kept(model: Model, cache: CacheType) -> Kept:
     return Kept(
         per_token=sum(sizes[layers] for layers in full),
         divided_per_token=divided,
-        per_request=sum(layers.bytes_per_request() for layers in model.state),
+        per_request=sum(
+            recurrent_bytes(each.layers, each.state_values, each.convolution_values, _STATE_BYTES)
+            for each in model.state
+        ),
         windowed=tuple((sizes[layers], layers.window) for layers in model.cache if layers.window is not None),
         kv_heads=min(heads, default=None),
     )
@@ -211,6 +218,7 @@ def _shapes(model: Model, quant: Quant, engine: Engine | None) -> Iterator[Shape
                 note=each.said.note,
                 tensor=each.tensor,
                 pipeline=each.pipeline,
+                groups=each.groups,
                 resident_bytes_each=each.resident_bytes_each,
                 max_context=each.max_context,
                 max_concurrency=each.max_concurrency,

@@ -7,6 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from gateway.catalog.models import find_model
 from gateway.owning.fits.sentences import Sentence
 
 if TYPE_CHECKING:
@@ -30,39 +31,15 @@ _COMMIT = "COMMIT"
 _HEAD = "HEAD_ADDRESS"
 _RECIPE = "vLLM recipe for Kimi K3, 21 August 2026"
 _COOKBOOK = "SGLang cookbook for Kimi K3"
-_K3 = frozenset({"kimi-k3", "kimi-k3.1-pro"})
+_K3 = "kimi-k3"
+"""The recipe that this module writes; models name theirs in the catalog."""
 _HOPPER_CONTEXT, _HOPPER_REQUESTS = 32_768, 5
 _FP8_ATTENTION = json.dumps({"mla_prefill_backend": "FLASHINFER", "use_prefill_query_quantization": True})
 _SHARED_ATTENTION = json.dumps({"mla_prefill_backend": "TRTLLM_RAGGED", "use_prefill_query_quantization": True})
 """What the recipe sets where ranks share the tokens of the cache (DCP)."""
 _ROCM_COMPILATION = json.dumps({"cudagraph_mode": "FULL_DECODE_ONLY", "custom_ops": ["+fused_rms_norm_gated"]})
-_GROUPS = {"h200": 2, "gb200": 4}
-"""Nodes of K3 with vLLM on which the recipe has been run as data-parallel groups, each of one node's ranks."""
-
-_PARSERS: dict[str, tuple[str | None, str | None]] = {
-    "kimi-k3": ("kimi_k3", "kimi_k3"),
-    "kimi-k3.1-pro": ("kimi_k3", "kimi_k3"),
-    "kimi-k2": ("kimi_k2", None),
-    "kimi-k2.5": ("kimi_k2", "kimi_k2"),
-    "kimi-k2.6": ("kimi_k2", "kimi_k2"),
-    "glm-5.2": ("glm47", "glm45"),
-    "qwen3-32b": ("hermes", "qwen3"),
-    "qwen3-235b": ("hermes", "qwen3"),
-    "deepseek-r1": (None, "deepseek_r1"),
-    "llama-3.3-70b": ("llama3_json", None),
-}
-"""vLLM's parsers of tool calls and of reasoning, by model, as the recipes of each name them."""
-_SGLANG_PARSERS: dict[str, tuple[str | None, str | None]] = {
-    **_PARSERS,
-    "qwen3-32b": ("qwen25", "qwen3"),
-    "qwen3-235b": ("qwen25", "qwen3"),
-    "deepseek-r1": (None, "deepseek-r1"),
-    "llama-3.3-70b": ("llama3", None),
-}
 _FABRICS = frozenset({"gb200", "gb300"})
 """Whose trays are joined by one fabric."""
-_REMOTE_CODE = frozenset({*_K3, "kimi-k2", "kimi-k2.5", "kimi-k2.6"})
-"""Models whose repository brings code of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +69,8 @@ class Plan:
     nodes: int
     tensor: int
     pipeline: int
+    groups: int
+    """Data-parallel groups, one on each node; 1: ranks and stages go over all nodes."""
     context: int
     concurrency: int
     cache: CacheType
@@ -110,17 +89,21 @@ class Plan:
 
     @property
     def is_k3(self) -> bool:
-        return self.model.name in _K3
+        return is_k3(self.model)
 
     @property
-    def groups(self) -> int:
-        """Data-parallel groups, one on each node; 1: ranks and stages go over all nodes."""
-        is_such = self.is_k3 and self.engine == "vllm" and self.nodes > 1 and _GROUPS.get(self.gpu) == self.nodes
-        return self.nodes if is_such else 1
+    def is_image(self) -> bool:
+        """True where it runs in a container image of the model's own."""
+        return self.engine == "vllm" and self.is_k3 and self.quant.format == "safetensors"
 
     @property
     def needs_remote_code(self) -> bool:
-        return self.engine != "llama_server" and self.model.name in _REMOTE_CODE
+        return self.engine != "llama_server" and self.model.needs_remote_code
+
+
+def is_k3(model: Model) -> bool:
+    """True for a model that engines run by the recipe of Kimi K3."""
+    return model.recipe == _K3
 
 
 def reads(engine: Engine, quant: Quant) -> bool:
@@ -134,12 +117,12 @@ def folder(model: Model, quant: Quant) -> str:
 
 def cache_type(engine: Engine, model: Model, architecture: str) -> CacheType:
     """What an engine's recipe keeps the attention cache in: FP8 for K3 with vLLM on Blackwell, else 16 bits."""
-    return "fp8" if engine == "vllm" and model.name in _K3 and architecture == "blackwell" else "bf16"
+    return "fp8" if engine == "vllm" and is_k3(model) and architecture == "blackwell" else "bf16"
 
 
 def refuses_fp8(engine: Engine, model: Model, architecture: str) -> bool:
     """True where an FP8 cache ends the engine whatever is set."""
-    return engine == "vllm" and model.name in _K3 and architecture == "hopper"
+    return engine == "vllm" and is_k3(model) and architecture == "hopper"
 
 
 def download(model: Model, quant: Quant) -> Line | None:
@@ -167,11 +150,10 @@ def start(plan: Plan) -> Line:
 def _vllm(plan: Plan) -> Line:
     served = ["--served-model-name", plan.model.name]
     options = [*served, *_vllm_options(plan)]
-    is_image = plan.is_k3 and plan.quant.format == "safetensors"
-    if is_image:
+    if plan.is_image:
         lines = [*_container(plan), *_pairs(options)]
     else:
-        lines = [f"vllm serve ./{plan.folder}", "--host 127.0.0.1 --port 8000", *_pairs(options)]
+        lines = [f"vllm serve ./{plan.folder}", f"--host 127.0.0.1 --port {PORTS['vllm']}", *_pairs(options)]
     return Line(_on_nodes(plan, lines, _vllm_nodes), tuple(_vllm_traps(plan)))
 
 
@@ -193,7 +175,7 @@ def _vllm_options(plan: Plan) -> Iterator[str]:
         yield from ("--gpu-memory-utilization", "0.90", "--enable-prefix-caching")
         if plan.cache == "fp8":
             yield from ("--kv-cache-dtype", "fp8")
-    yield from _parsers(_PARSERS.get(plan.model.name, (None, None)), "--enable-auto-tool-choice")
+    yield from _parsers(plan, "--enable-auto-tool-choice")
 
 
 def _k3_options(plan: Plan) -> Iterator[str]:
@@ -230,13 +212,13 @@ def _memory_share(plan: Plan) -> str:
 
 def _container(plan: Plan) -> list[str]:
     """K3 needs an image of its own: the engine's plain release does not know the model."""
-    network = "--network host" if plan.nodes > 1 else f"-p 127.0.0.1:{PORTS['vllm']}:8000"
+    network = "--network host" if plan.nodes > 1 else f"-p 127.0.0.1:{PORTS['vllm']}:{PORTS['vllm']}"
     if plan.vendor == "AMD":
         devices = "--device /dev/kfd --device /dev/dri --group-add video --security-opt seccomp=unconfined"
         image = "vllm/vllm-openai-rocm:kimi-k3"
     else:
         devices, image = "--gpus all", "vllm/vllm-openai:kimi-k3"
-    listening = ["--host 127.0.0.1 --port 8000"] if plan.nodes > 1 else []
+    listening = [f"--host 127.0.0.1 --port {PORTS['vllm']}"] if plan.nodes > 1 else []
     return [
         f"docker run --rm {devices} --ipc=host",
         network,
@@ -273,7 +255,7 @@ def _vllm_nodes(plan: Plan, rank: int) -> list[str]:
 
 
 def _vllm_traps(plan: Plan) -> Iterator[Sentence]:
-    if plan.is_k3 and plan.vendor == "NVIDIA":
+    if plan.is_image and plan.vendor == "NVIDIA":
         yield Sentence("trap.cuda13", {"driver": f"r{NVIDIA_DRIVER}"}, _RECIPE)
     if plan.is_k3:
         yield from _k3_cache_traps(plan)
@@ -314,7 +296,7 @@ def _sglang(plan: Plan) -> Line:
         "--mem-fraction-static", "0.85",
         *(["--kv-cache-dtype", "fp8_e4m3"] if plan.cache == "fp8" else []),
         *(["--trust-remote-code"] if plan.needs_remote_code else []),
-        *_parsers(_SGLANG_PARSERS.get(plan.model.name, (None, None))),
+        *_parsers(plan),
     ]  # fmt: skip
     fabric = "NCCL_MNNVL_ENABLE=1 NCCL_CUMEM_ENABLE=1 " if plan.gpu in _FABRICS and plan.nodes > 1 else ""
     lines = [f"{fabric}HF_HUB_OFFLINE=1 python3 -m sglang.launch_server --model-path ./{plan.folder}", *_pairs(options)]
@@ -375,8 +357,8 @@ def _llama_traps(plan: Plan) -> Iterator[Sentence]:
 def _common_traps(plan: Plan) -> Iterator[Sentence]:
     if plan.copies > 1:
         yield Sentence("trap.copies", {"copies": plan.copies, "ranks": plan.gpus})
-    if plan.model.name == "kimi-k3.1-pro":
-        yield Sentence("trap.k31_build", {}, "SGLang cookbook for Kimi K3.1 Pro, November 2026")
+    if plan.model.recipe not in (None, plan.model.name) and plan.engine != "llama_server":
+        yield Sentence("trap.other_recipe", {"model": plan.model.title, "other": find_model(plan.model.recipe).title})
     if plan.needs_remote_code:
         yield Sentence("trap.remote_code")
     if plan.is_k3:
@@ -384,8 +366,10 @@ def _common_traps(plan: Plan) -> Iterator[Sentence]:
     yield Sentence("trap.loopback", {"port": str(PORTS[plan.engine])})
 
 
-def _parsers(names: tuple[str | None, str | None], *with_tools: str) -> list[str]:
-    tools, reasoning = names
+def _parsers(plan: Plan, *with_tools: str) -> list[str]:
+    """What the engine reads tool calls and reasoning with."""
+    parsers = plan.model.parsers.get(plan.engine)
+    tools, reasoning = (parsers.tools, parsers.reasoning) if parsers else (None, None)
     return [
         *(["--tool-call-parser", tools, *with_tools] if tools else []),
         *(["--reasoning-parser", reasoning] if reasoning else []),

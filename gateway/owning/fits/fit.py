@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gateway.owning.figures import Figure
 from gateway.owning.fits import commands, licences, preflight, reasons
 from gateway.owning.fits.asking import SLOTS, asking, find
-from gateway.owning.fits.instead import instead
+from gateway.owning.fits.instead import instead, longest
 from gateway.owning.fits.links import links
 from gateway.owning.fits.sentences import Sentence
 
@@ -70,7 +70,11 @@ class Answer:
     @property
     def why(self) -> Sentence:
         """Why the verdict is what it is."""
-        return reasons.why(self.fit, self.place.title)
+        why = reasons.why(self.fit, self.place.title)
+        if self.fit.because != "context_beyond_model":
+            return why
+        said = self.model.figures.get("max_context", self.model.said)
+        return replace(why, source=reasons.cited(said.source, said.as_of))
 
     @property
     def division(self) -> Division:
@@ -90,7 +94,7 @@ def answer(question: Question, today: date, here: Machine | None = None) -> Answ
         plan=plan,
         kept=found.kept,
         fit=fitted,
-        notes=tuple(_notes(found, fitted, today)),
+        notes=(*_notes(found, fitted, today), *longest(found, fitted, today, here)),
         links=links(found.place, plan.nodes),
         instead=tuple(instead(found, fitted, today, here)),
         download=commands.download(found.model, found.quant),
@@ -98,7 +102,7 @@ def answer(question: Question, today: date, here: Machine | None = None) -> Answ
         checks=() if fitted.verdict == "no" else preflight.checks(plan, found.place),
         licence=licences.notes(found.model, question.use),
         figures=(*found.place.figures, *_figures(found)),
-        catalog=tuple(Sentence("text", {"text": note}) for note in _catalog_notes(found)),
+        catalog=tuple(_catalog_notes(found)),
     )
 
 
@@ -133,8 +137,10 @@ def _notes(found: Asking, fitted: Fit, today: date) -> Iterator[Sentence]:
     yield from found.place.notes
     if not model.is_open(today):
         yield Sentence("note.closed", {"model": model.title})
-    if fitted.because == "nas":
-        yield Sentence("note.nas")
+    if fitted.because in {"nas", "little_memory"}:
+        yield Sentence(f"note.{fitted.because}")
+    if quant.is_doubtful:
+        yield Sentence("note.doubtful", {"quant": quant.name})
     active = quant.active_bytes(model.active_parameters)
     if active is not None and model.experts is not None and fitted.verdict not in {"native_verified", "quant_gpu"}:
         facts = {
@@ -166,7 +172,7 @@ def _notes(found: Asking, fitted: Fit, today: date) -> Iterator[Sentence]:
 
 def _other_format(found: Asking) -> Iterator[Sentence]:
     """The form for llama.cpp that is nearest in size."""
-    others = [each for each in found.model.quants if each.format == "gguf"]
+    others = [each for each in found.model.quants if each.format == "gguf" and not each.is_doubtful]
     nearest = min(others, key=lambda each: abs(each.memory_bytes - found.quant.memory_bytes), default=None)
     engine = reasons.called(found.engine)
     if nearest is None:
@@ -189,9 +195,16 @@ def _cache_notes(found: Asking) -> Iterator[Sentence]:
         yield Sentence("note.two_pools", facts)
 
 
-def _catalog_notes(found: Asking) -> tuple[str, ...]:
-    gpu = found.place.gpu
-    return (*found.model.notes, *(gpu.notes if gpu else ()))
+def _catalog_notes(found: Asking) -> Iterator[Sentence]:
+    """On the model, on the form and on the machines."""
+    gpu, quant = found.place.gpu, found.quant
+    for note in found.model.notes:
+        yield Sentence("text", {"text": note})
+    for name, said in quant.notes:
+        facts = {"quant": quant.name, "text": said.note}
+        yield Sentence(f"note.on.{name}", facts, reasons.cited(said.source, said.as_of))
+    for note in gpu.notes if gpu else ():
+        yield Sentence("text", {"text": note})
 
 
 def _figures(found: Asking) -> Iterator[Figure]:
@@ -202,9 +215,9 @@ def _figures(found: Asking) -> Iterator[Figure]:
         model.figures.get("active_parameters", model.said),
     )  # fmt: skip
     yield _bundled("model.max_context", model.max_context, "tokens", model.figures.get("max_context", model.said))
-    yield _bundled("quant.memory", quant.memory_bytes, "bytes", quant.figures.get("memory_bytes", quant.said))
+    yield _bundled("quant.memory", quant.memory_bytes, "bytes", quant.figures.get("memory", quant.said))
     if quant.file_bytes is not None:
-        yield _bundled("quant.file", quant.file_bytes, "bytes", quant.figures.get("file_bytes", quant.said))
+        yield _bundled("quant.file", quant.file_bytes, "bytes", quant.figures.get("file", quant.said))
     if found.model.cache:
         yield _bundled("cache.per_token", found.kept.per_token, "bytes", model.figures.get("cache", model.said))
     if found.model.state:

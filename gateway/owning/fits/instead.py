@@ -9,8 +9,7 @@ from gateway.catalog.hardware import gpus
 from gateway.catalog.models import models
 from gateway.economics import fit as arithmetic
 from gateway.owning.fits import reasons
-from gateway.owning.fits.asking import asking
-from gateway.owning.fits.commands import PORTS
+from gateway.owning.fits.asking import ENGINES, asking
 from gateway.owning.fits.places import Given, short_title
 from gateway.owning.fits.sentences import Sentence
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from gateway.catalog.models import Topology
     from gateway.economics.fit import Fit, Verdict
     from gateway.owning.fits.asking import Asking
-    from gateway.owning.fits.commands import Engine
     from gateway.owning.fits.sentences import Fact
     from gateway.owning.fits.this_machine import Machine
 
@@ -30,8 +28,8 @@ _BEST: tuple[Verdict, ...] = (
 )  # fmt: skip
 _SLOW = frozenset({"quant_hybrid", "disk_stream"})
 _STATUSES = ("verified", "stated", "unsupported")
+_BY_LENGTH = frozenset({"context_beyond_model", "no_room_for_cache", "beyond_recipe"})
 _MOST_SHAPES, _MOST_COPIES = 4, 8
-_ENGINES: dict[str, Engine] = {engine: engine for engine in PORTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +52,23 @@ def instead(found: Asking, fitted: Fit, today: date, here: Machine | None) -> It
     yield from _more(found, today, here)
     yield from _smaller(found, fitted, today, here)
     if fitted.verdict != "quant_hybrid":
-        yield from _other_model(found, today, here)
+        yield from _other_model(found, fitted, today, here)
     if fitted.because == "context_beyond_model":
         return
     yield from _others(found, today)
     yield Instead("hosted", Sentence("instead.hosted"), found.model.name)
+
+
+def longest(found: Asking, fitted: Fit, today: date, here: Machine | None) -> Iterator[Sentence]:
+    """How long a request may be, where only its length is too much."""
+    if fitted.because not in _BY_LENGTH:
+        return
+    short = asking(replace(found.question, context=1), today, here).fitted()
+    if short.verdict == "no":
+        return
+    held = asking(replace(found.question, context=short.max_context), today, here).fitted()
+    if held.verdict != "no":
+        yield Sentence("note.longest", {"longest": held.max_context, "verdict": f"@called.{held.verdict}"})
 
 
 def _more(found: Asking, today: date, here: Machine | None) -> Iterator[Instead]:
@@ -89,7 +99,7 @@ def _smaller(found: Asking, fitted: Fit, today: date, here: Machine | None) -> I
     forms = sorted(found.model.quants, key=lambda quant: -quant.memory_bytes)
     best: Instead | None = None
     for form in forms:
-        if form.memory_bytes >= found.quant.memory_bytes:
+        if form.memory_bytes >= found.quant.memory_bytes or form.is_doubtful:
             continue
         verdict = (
             asking(replace(found.question, quant=form.name, engine=None, cache=None), today, here).fitted().verdict
@@ -97,7 +107,8 @@ def _smaller(found: Asking, fitted: Fit, today: date, here: Machine | None) -> I
         if _BEST.index(verdict) >= _BEST.index(best.verdict if best and best.verdict else fitted.verdict):
             continue
         quality = form.quality or "@quality.unknown"
-        facts = {"quant": form.name, "quality": quality, "verdict": f"@called.{verdict}"}
+        facts: dict[str, Fact] = {"quant": form.name, "quality": quality, "verdict": f"@called.{verdict}"}
+        facts |= reasons.number(fitted, "these_hold")
         devices = found.place.devices
         told = Sentence("instead.quant", facts)
         best = Instead("quant", told, found.model.name, devices.name, devices.count, form.name, verdict)
@@ -105,15 +116,15 @@ def _smaller(found: Asking, fitted: Fit, today: date, here: Machine | None) -> I
         yield best
 
 
-def _other_model(found: Asking, today: date, here: Machine | None) -> Iterator[Instead]:
+def _other_model(found: Asking, fitted: Fit, today: date, here: Machine | None) -> Iterator[Instead]:
     """The largest other model that these accelerators hold, else that all memory together does."""
     if found.place.kind == "nas":
         return
-    held = sorted(_held(found, today, here), key=lambda each: each.verdict in _SLOW)
+    held = sorted(_held(found, fitted, today, here), key=lambda each: each.verdict in _SLOW)
     yield from held[:1]
 
 
-def _held(found: Asking, today: date, here: Machine | None) -> Iterator[Instead]:
+def _held(found: Asking, fitted: Fit, today: date, here: Machine | None) -> Iterator[Instead]:
     """Each other model that these machines hold in memory, the largest first, in the form that they hold best."""
     asked = replace(found.question, engine=None, cache=None, context_ranks=1)
     devices = found.place.devices
@@ -123,10 +134,12 @@ def _held(found: Asking, today: date, here: Machine | None) -> Iterator[Instead]
         tried = [
             (asking(replace(asked, model=model.name, quant=form.name), today, here).fitted().verdict, form)
             for form in sorted(model.quants, key=lambda quant: -quant.memory_bytes)
+            if not form.is_doubtful
         ]
         verdict, form = min(tried, key=lambda each: _BEST.index(each[0]))
         if _BEST.index(verdict) <= _BEST.index("quant_hybrid"):
             facts: dict[str, Fact] = {"model": model.title, "quant": form.name, "verdict": f"@called.{verdict}"}
+            facts |= reasons.number(fitted, "these_hold")
             told = Sentence("instead.model", facts)
             yield Instead("model", told, model.name, devices.name, devices.count, form.name, verdict)
 
@@ -162,7 +175,7 @@ def _copies(found: Asking, shape: Topology, today: date) -> int | None:
     """How many copies of a shape hold the requests; None: as many as are thought of do not, or no request fits one."""
     for copies in range(1, _MOST_COPIES + 1):
         given = Given(gpu=shape.gpu, count=shape.gpus * copies)
-        question = replace(found.question, given=given, engine=_ENGINES.get(shape.engine), cache=None)
+        question = replace(found.question, given=given, engine=ENGINES.get(shape.engine), cache=None)
         fitted = asking(question, today, None).fitted()
         if fitted.verdict != "no":
             return copies

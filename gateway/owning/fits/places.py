@@ -68,7 +68,9 @@ def place(given: Given, today: date, here: Machine | None = None) -> Place:
     """The machines that are meant; `here` is this machine, if it is the one. BadRequest where a figure is missing."""
     _refuse_nothing(given)
     if given.gpu is None and here is None:
-        raise BadRequest("say which accelerator is meant (--gpu b300 --count 8), or ask about this machine")
+        raise BadRequest(
+            "say which accelerator is meant (--gpu b300 --count 8), or ask about this machine", param="gpu"
+        )
     if given.gpu is None:
         assert here is not None  # noqa: S101 - for the type checker: it was just looked at
         return _here(given, today, here)
@@ -137,8 +139,9 @@ def _unknown(given: Given, gpu: Gpu | None, today: date) -> Place:
         hint = f"did you mean {meant!r}? Otherwise give" if meant and gpu is None else "give"
         what = "is announced, and nobody has stated its memory" if gpu else "is not in the catalog"
         raise BadRequest(
-            f"the accelerator {name!r} {what}: {hint} its own figures (--gpu-memory 96GB, --gpu-bandwidth 1.8TB/s), "
-            f"or choose one of {', '.join(each for each, entry in known.items() if entry.is_known)}"
+            f"the accelerator {name!r} {what}: {hint} its own figures with --gpu-memory 96GB and --gpu-bandwidth "
+            f"1.8TB/s, or choose one of {', '.join(each for each, entry in known.items() if entry.is_known)}",
+            param="gpu",
         )
     found = _built(given, None, None, today)
     return Place(
@@ -194,7 +197,7 @@ def _memory(given: Given, gpu: Gpu | None, cards: Cards | None, today: date) -> 
     assert gpu is not None  # noqa: S101 - for the type checker: without figures of the owner's it is a known one
     if not gpu.usable_bytes:
         return 0, ()
-    said = gpu.figure("driver_bytes" if gpu.driver_bytes else "label_bytes")
+    said = gpu.usable_said
     return gpu.usable_bytes, (_figure("gpu.memory", gpu.usable_bytes, "bytes", "bundled", said.source, said.as_of),)
 
 

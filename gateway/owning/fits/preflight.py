@@ -32,7 +32,7 @@ def checks(plan: Plan, place: Place) -> tuple[Check, ...]:
 
 def _checks(plan: Plan, place: Place) -> Iterator[Check]:
     yield from _disk(plan, place)
-    if plan.vendor == "NVIDIA" and plan.engine != "llama_server":
+    if plan.vendor == "NVIDIA" and plan.is_image:
         yield _driver(place)
     if plan.vendor == "AMD" and plan.is_accelerated:
         yield Check("look", Sentence("preflight.driver_amd", {"count": plan.gpus}))

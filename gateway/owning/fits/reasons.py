@@ -23,12 +23,23 @@ ENGINES = {
 def why(fit: Fit, title: str) -> Sentence:
     """The reason of a verdict; `title` is what the machines are called."""
     facts: dict[str, Fact] = {(f"{name}_bytes" if name in _SIZES else name): fact for name, fact in fit.facts.items()}
-    facts |= {"gpu": title}
+    facts |= {"gpu": title, "machines": machines(fit, title), **number(fit, "have", "would_do")}
     if fit.failed_rule is not None:
         facts["rule"] = f"@rule.{fit.failed_rule}"
     if "engine" in facts:
         facts["engine"] = called(str(facts["engine"]))
     return Sentence(f"why.{_code(fit)}", facts, source(fit))
+
+
+def machines(fit: Fit, title: str) -> Fact:
+    """What the machines are called, counted where accelerators are."""
+    count = fit.facts["count"]
+    return Sentence("counted", {"count": count, "gpu": title}) if count else title
+
+
+def number(fit: Fit, *codes: str) -> dict[str, Fact]:
+    """Words that differ for one of them and for several."""
+    return {code: f"@{code}" if int(fit.facts["count"]) > 1 else f"@{code}.one" for code in codes}
 
 
 def traits(fit: Fit) -> Iterator[Sentence]:
@@ -38,7 +49,8 @@ def traits(fit: Fit) -> Iterator[Sentence]:
         "copies": fit.copies, "ranks": fit.ranks, "idle": fit.idle, "more": fit.idle // fit.ranks,
     }  # fmt: skip
     for trait in fit.traits:
-        yield Sentence(f"trait.{trait}", facts)
+        if fit.bytes.workspace or not trait.startswith("workspace"):
+            yield Sentence("trait.idle.one" if trait == "idle" and fit.idle == 1 else f"trait.{trait}", facts)
 
 
 def source(fit: Fit) -> str:

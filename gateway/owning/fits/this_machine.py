@@ -28,7 +28,7 @@ _AMD = "0x1002"
 _SMALLEST_CARD = 2 << 30
 """A card with less is there for a screen."""
 _METAL_SHARE = Fraction(3, 4)
-"""What macOS leaves to the GPU of a large memory while `iogpu.wired_limit_mb` is 0."""
+"""What macOS leaves to the GPU of a large memory while `iogpu.wired_limit_mb` is 0, as the catalog has it too."""
 _NEARLY = Fraction(12, 100)
 """How far a card's memory may lie from what is known of its name."""
 

@@ -120,8 +120,9 @@ def test_kimi_k3_keeps_latents_in_24_layers_and_states_in_69() -> None:
     k3 = find_model("kimi-k3")
 
     assert [(some.layers, some.values_per_token) for some in k3.cache] == [(24, 576)]
-    assert [some.bytes_per_request(4) for some in k3.state] == [449_372_160]
-    assert [some.bytes_per_request(2) for some in k3.state] == [232_316_928]
+    assert [(some.layers, some.state_values, some.convolution_values) for some in k3.state] == [
+        (69, 1_572_864, 110_592)
+    ]
 
 
 def test_kimi_k2_keeps_70272_bytes_for_a_token() -> None:
@@ -243,3 +244,32 @@ def test_a_topology_of_no_form_is_refused() -> None:
     )
 
     assert "has a topology of 'fp9', which is none of its quants" in problem(broken)
+
+
+def test_what_engines_need_to_know_of_a_model_is_in_its_entry() -> None:
+    k3, qwen = find_model("kimi-k3"), find_model("qwen3-32b")
+
+    assert k3.needs_remote_code
+    assert (k3.parsers["vllm"].tools, k3.parsers["sglang"].reasoning) == ("kimi_k3", "kimi_k3")
+    assert not qwen.needs_remote_code
+    assert (qwen.parsers["vllm"].tools, qwen.parsers["sglang"].tools) == ("hermes", "qwen25")
+
+
+@pytest.mark.parametrize("model", every_model(), ids=lambda model: model.name)
+def test_a_recipe_is_that_of_a_model_that_is_there_and_parsers_are_of_its_engines(model: Model) -> None:
+    assert model.recipe is None or find_model(model.recipe).recipe == model.recipe
+    assert set(model.parsers) == {"vllm", "sglang"}
+
+
+def test_a_form_may_grow_when_it_is_loaded_and_never_shrinks() -> None:
+    wider = SHEET.replace("memory: 2 kB,", "memory: 2 kB, expansion: 2,")
+
+    assert read_models("models.yaml", wider.encode()).find("small").quant("native").expansion == 2
+    assert "expansion" in problem(wider.replace("expansion: 2", "expansion: 0.5"))
+
+
+def test_a_form_that_is_said_not_to_work_is_marked_with_who_says_so() -> None:
+    doubtful = [quant for model in every_model() for quant in model.quants if quant.is_doubtful]
+
+    assert [quant.name for quant in doubtful] == ["UD-Q1_0"]
+    assert all(quant.notes for quant in doubtful)

@@ -38,7 +38,6 @@ divisions = st.builds(
     context=st.sampled_from([1, 2, 8]),
     pipeline=st.sampled_from([1, 2]),
     state_slots=st.integers(0, 13),
-    draft_per_token=st.sampled_from([0, 1400]),
 )
 
 
@@ -115,12 +114,6 @@ def test_a_stage_of_a_pipeline_keeps_its_part_of_the_layers() -> None:
     assert state_bytes(K3, Division(pipeline=2)) * 2 == state_bytes(K3, Division())
 
 
-def test_drafts_take_their_tokens_on_every_rank() -> None:
-    drafting = Division(tensor=8, context=8, draft_per_token=1400)
-
-    assert cache_bytes(K3, 1000, drafting) == cache_bytes(K3, 1000, TP8_DCP8) + 1_400_000
-
-
 def test_a_sliding_window_stops_growing() -> None:
     half_windowed = Kept(100, 100, windowed=((100, 4096),), kv_heads=8)
 
@@ -190,9 +183,7 @@ def test_the_most_requests_fit_and_one_more_does_not(kept: Kept, division: Divis
 
 @given(models(), divisions, st.integers(1, 10**7))
 def test_more_ranks_never_keep_more_on_one_of_them(kept: Kept, division: Division, tokens: int) -> None:
-    doubled = Division(
-        division.tensor * 2, division.context, division.pipeline, division.state_slots, division.draft_per_token
-    )
+    doubled = Division(division.tensor * 2, division.context, division.pipeline, division.state_slots)
 
     assert cache_bytes(kept, tokens, doubled) <= cache_bytes(kept, tokens, division)
     assert state_bytes(kept, doubled) <= state_bytes(kept, division)

@@ -16,6 +16,7 @@ from gateway.owning.fits import commands
 from gateway.owning.fits import fit as fits
 from gateway.owning.fits.asking import Question
 from gateway.owning.fits.places import Given
+from gateway.owning.fits.sentences import say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,8 +204,11 @@ def test_cards_of_several_computers_take_more_than_that_line_and_it_says_so() ->
 
 
 def test_kimi_k31_pro_is_not_said_to_be_known_to_an_image() -> None:
-    assert "trap.k31_build" in codes(started("b300", 8, model="kimi-k3.1-pro"))
-    assert "trap.k31_build" not in codes(started("b300", 8))
+    borrowed = started("b300", 8, model="kimi-k3.1-pro")
+
+    assert "trap.other_recipe" in codes(borrowed)
+    assert "which build knows Kimi K3.1 Pro is not recorded" in " ".join(say(each) for each in borrowed.traps)
+    assert "trap.other_recipe" not in codes(started("b300", 8))
 
 
 def test_amd_gets_its_own_image_and_devices() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from dataclasses import replace
 from datetime import date
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
@@ -15,12 +16,13 @@ from gateway.economics.fit import Because, Speed, Verdict
 from gateway.economics.layouts import Rule, Trait
 from gateway.errors import BadRequest
 from gateway.owning.fits import fit as fits
-from gateway.owning.fits.asking import Question, kept
+from gateway.owning.fits.asking import Question, asking, kept
 from gateway.owning.fits.places import Given
-from gateway.owning.fits.sentences import Sentence, many, say, size
+from gateway.owning.fits.sentences import Sentence, say
 from gateway.owning.fits.shown import as_dict, reason
 from gateway.owning.fits.this_machine import Cards, Machine
 from gateway.owning.fits.words import PORTUGUESE, WORDS
+from gateway.owning.written import many, size
 
 if TYPE_CHECKING:
     from gateway.owning.fits.fit import Answer
@@ -179,6 +181,98 @@ def test_network_storage_with_memory_for_a_small_model_is_not_told_that_it_has_l
     assert (small.fit.verdict, small.fit.because) == ("no", "nas")
 
 
+def test_a_computer_with_little_memory_is_not_called_network_storage() -> None:
+    answer = asked(here=Machine("cpu", (), 32 * GB, 8 * TB, "Ryzen"))
+
+    assert (answer.fit.verdict, answer.fit.because) == ("no", "little_memory")
+    assert "32\u00a0GB of memory" in reason(answer)
+    assert "Network storage" not in texts(answer.notes)
+    assert "leave inference of such a model to other machines" in texts(answer.notes)
+
+
+def test_a_mac_holds_what_its_system_leaves_to_the_accelerator_unless_its_owner_raised_that() -> None:
+    question: dict[str, Any] = {"model": "kimi-k2", "quant": "UD-Q2_K_XL", "context": 8_192}
+    usual, raised = asked("mac-studio-512", **question), asked("mac-studio-512", gpu_bytes=480 * GB, **question)
+
+    assert usual.quant.memory_bytes < 512 * GB
+    assert (usual.fit.verdict, raised.fit.verdict) == ("no", "quant_gpu")
+    assert "384\u00a0GB" in reason(usual)
+    memory = next(each for each in usual.figures if each.name == "gpu.memory")
+    assert "recommendedMaxWorkingSetSize" in memory.source
+
+
+def test_a_form_that_may_not_work_says_so_and_is_recommended_nowhere() -> None:
+    answer = asked("b200", 8, quant="UD-Q1_0")
+
+    assert "does not work" in texts(answer.notes)
+    assert "asked there on 13 September 2026 for a form that works" in texts(answer.catalog)
+    only: dict[str, Any] = {"gpu_bytes": 520 * GB, "gpu_bytes_per_second": TB}
+    assert asked("zeta9", 1, quant="UD-Q1_0", **only).fit.verdict == "quant_gpu"
+    assert asked("zeta9", 1, quant="UD-TQ1_0", **only).fit.verdict == "no"
+    for quant in ("native", "UD-TQ1_0"):
+        assert "UD-Q1_0" not in {each.quant for each in asked("zeta9", 1, quant=quant, **only).instead}
+    other = asked("zeta9", 1, model="glm-5.2", **only)
+    assert "UD-Q1_0" not in {each.quant for each in other.instead}
+
+
+def test_notes_on_a_form_are_told_with_their_source() -> None:
+    told = asked("b300", 8, model="kimi-k3.1-pro").catalog
+
+    note = next(each for each in told if "no size of its own was found" in say(each))
+    assert say(note).startswith("native: ")
+    assert "Awesome-AITools" in note.source
+
+
+def test_one_machine_is_spoken_of_as_one_in_both_languages() -> None:
+    one, two = asked("rtx4090", 1, model="qwen3-32b"), asked("rtx4090", 2, model="llama-3.3-70b")
+
+    assert say(one.why).startswith("1 × NVIDIA GeForce RTX 4090 has ")
+    assert say(one.why, "pt").startswith("1 × NVIDIA GeForce RTX 4090 tem ")
+    assert say(two.why).startswith("2 × NVIDIA GeForce RTX 4090 have ")
+    assert say(two.why, "pt").startswith("2 × NVIDIA GeForce RTX 4090 têm ")
+    smaller = [asked("rtx4090", count, model="qwen3-32b", context=8_192, host_bytes=GB) for count in (1, 3)]
+    held = [say(each.told) for answer in smaller for each in answer.instead if each.kind == "quant"]
+    assert held
+    assert held[0].startswith("This machine holds 4-bit")
+
+
+def test_one_accelerator_that_stands_idle_is_one() -> None:
+    one, three = (asked("b300", count) for count in (9, 11))
+
+    assert "One of the accelerators stands idle" in texts(one.notes)
+    assert "3 of the accelerators stand idle" in texts(three.notes)
+
+
+def test_a_machine_that_is_one_whole_is_not_counted_and_has_a_name_in_portuguese() -> None:
+    why = asked("epyc-ddr5-768", 4, disk_bytes=0).why
+
+    assert say(why).startswith("EPYC with 768 GB of DDR5-4800 has ")
+    assert say(why, "pt").startswith("EPYC com 768 GB de DDR5-4800 tem ")
+
+
+def test_every_machine_that_is_called_by_words_has_them_in_portuguese() -> None:
+    spoken = {gpu.title for gpu in gpus().values() if any(word in gpu.title.split() for word in ("with", "or", "one"))}
+
+    assert spoken
+    assert spoken <= PORTUGUESE.keys()
+
+
+def test_nothing_is_told_of_parts_that_are_not_there() -> None:
+    answer = asked("epyc-ddr5-768", model="qwen3-32b")
+    none = asked("nas")
+
+    assert "state_bytes" not in {name for each in answer.notes for name in each.facts}
+    assert "0 bytes" not in texts(none.notes)
+    assert "0 bytes" not in reason(none)
+
+
+def test_memory_is_credited_to_whoever_states_it() -> None:
+    told = {each.name: each.source for each in asked("h100", 8, quant="UD-IQ1_S").figures}
+
+    assert "Flatkey" in told["quant.memory"]
+    assert "Hugging Face" in told["quant.file"]
+
+
 def test_memory_of_several_computers_is_not_added_up() -> None:
     one, four = asked("epyc-ddr5-768"), asked("epyc-ddr5-768", 4)
 
@@ -269,6 +363,14 @@ def test_weights_of_one_memory_are_started_by_the_engine_that_can() -> None:
     assert gguf.start is not None
 
 
+def test_weights_that_an_engine_widens_are_asked_about_as_wide_as_they_become() -> None:
+    found = asking(Question(given=Given(gpu="h200", count=8), model="kimi-k2.6"), TODAY, None)
+    wider = replace(found, quant=replace(found.quant, expansion=Fraction(2)))
+
+    assert found.fitted().verdict == "native_unverified"
+    assert (wider.fitted().verdict, wider.fitted().bytes.weights) == ("no", 2 * found.quant.memory_bytes)
+
+
 def test_an_index_beside_latents_stays_in_two_bytes() -> None:
     glm = models()["glm-5.2"]
 
@@ -296,8 +398,11 @@ def test_an_unknown_accelerator_takes_the_owner_s_figures_and_is_said_to_be_unkn
     ],
 )
 def test_an_unknown_accelerator_without_figures_is_refused_with_the_way_out(gpu: str, says: str) -> None:
-    with pytest.raises(BadRequest, match=says):
+    with pytest.raises(BadRequest, match=says) as refused:
         asked(gpu, 8)
+
+    assert refused.value.param == "gpu"
+    assert "--gpu-memory 96GB and --gpu-bandwidth 1.8TB/s" in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -364,6 +469,30 @@ def test_more_context_than_the_model_reads_is_refused_with_its_limit() -> None:
 
     assert answer.fit.verdict == "no"
     assert "at most 1,048,576 tokens, and 2,000,000 were asked" in reason(answer)
+    assert "Model card" in answer.why.source
+    assert "The longest request that is held there has 1,048,576 tokens" in texts(answer.notes)
+    assert answer.instead == ()
+
+
+def test_what_is_only_too_long_is_told_how_long_it_may_be_and_that_is_held() -> None:
+    long = asked("rtx4090", 1, model="qwen3-32b", quant="4-bit")
+    note = next(each for each in long.notes if each.code == "note.longest")
+
+    longest = int(str(note.facts["longest"]))
+    assert (long.fit.verdict, long.fit.because) == ("no", "no_room_for_cache")
+    assert asked("rtx4090", 1, model="qwen3-32b", quant="4-bit", context=longest).fit.verdict == "quant_gpu"
+    assert asked("rtx4090", 1, model="qwen3-32b", quant="4-bit", context=longest + 1).fit.verdict == "no"
+    assert "note.longest" not in {each.code for each in asked("h100", 1).notes}
+
+
+def test_a_driver_for_the_image_of_kimi_k3_is_asked_where_that_image_is_used() -> None:
+    with_image = asked("b300", 8)
+    without = [asked("h100", 1, model="qwen3-32b", context=8_192), asked("b300", 8, engine="sglang")]
+
+    assert "r580" in texts(tuple(check.told for check in with_image.checks))
+    for answer in without:
+        assert answer.fit.verdict != "no"
+        assert "r580" not in texts(tuple(check.told for check in answer.checks))
 
 
 def test_every_form_is_answered_the_largest_first() -> None:
@@ -432,6 +561,7 @@ def test_what_the_catalogs_say_in_english_is_there_in_portuguese() -> None:
     for model in models().values():
         said |= {*model.notes, *(note for _, note in model.licence_notes)}
         said |= {quant.quality for quant in model.quants if quant.quality}
+        said |= {note.note for quant in model.quants for _, note in quant.notes}
 
     assert said - PORTUGUESE.keys() == set()
 

@@ -7,11 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from gateway.catalog.capacities import PublishedProfile, capacities, find_capacity, read_capacities
 from gateway.catalog.hardware import gpus
 from gateway.catalog.models import find_model
-from gateway.economics.profiles import Slo, at
-from gateway.owning import published
+from gateway.economics.profiles import Profile, Slo, at
+from gateway.owning.published import profiles, read_profiles
 from policies.load import PackError
 
 SHEET = """\
@@ -33,19 +32,18 @@ capacities:
 
 def problem(sheet: str) -> str:
     with pytest.raises(PackError) as caught:
-        read_capacities("capacities.yaml", sheet.encode())
+        read_profiles("capacities.yaml", sheet.encode())
     return str(caught.value)
 
 
 def decode(name: str) -> dict[int, float]:
-    return {point.concurrency: float(point.decode_tps or 0) for point in find_capacity(name).points}
+    return {point.concurrency: float(point.decode_tps or 0) for point in profiles()[name].points}
 
 
 def test_rates_are_what_a_machine_does_in_the_time_that_the_other_leaves() -> None:
-    (point,) = read_capacities("capacities.yaml", SHEET.encode()).find("one").points
+    (point,) = read_profiles("capacities.yaml", SHEET.encode())["one"].points
 
     # Two GPUs write 2,000 and read 4,000 tokens a second; alone they read 10,000, so that it takes 0.4 of the time.
-    assert point.output_tps == 2000
     assert point.prefill_tps == 10_000
     assert point.decode_tps == Fraction(2000) / Fraction(6, 10)
 
@@ -53,57 +51,39 @@ def test_rates_are_what_a_machine_does_in_the_time_that_the_other_leaves() -> No
 def test_kimi_k3_on_8_b300_reads_and_writes_as_published() -> None:
     with_drafts, without = decode("k3-8xb300-sglang-dspark"), decode("k3-8xb300-sglang")
 
-    prefill = {point.prefill_tps for point in find_capacity("k3-8xb300-sglang-dspark").points}
+    prefill = {point.prefill_tps for point in profiles()["k3-8xb300-sglang-dspark"].points}
     assert [float(rate or 0) for rate in prefill] == [pytest.approx(21_672.0, abs=0.05)]
     assert with_drafts[64] == pytest.approx(5_075.1, abs=0.05)
     assert with_drafts[16] == pytest.approx(2_067, abs=0.5)
     assert without[64] == pytest.approx(2_287, abs=0.5)
 
 
-def test_8_b300_with_vllm_carry_6525_tokens_a_second_in_and_out_at_16_requests() -> None:
-    points = {point.concurrency: point for point in find_capacity("k3-8xb300-vllm-dspark").points}
-
-    assert points[16].output_tps * 9 == 6_525
-
-
-@pytest.mark.parametrize("profile", capacities().values(), ids=lambda profile: profile.name)
-def test_without_a_single_request_there_are_no_rates(profile: PublishedProfile) -> None:
+@pytest.mark.parametrize("profile", profiles().values(), ids=lambda profile: profile.name)
+def test_without_a_single_request_there_are_no_rates(profile: Profile) -> None:
     rated = [point.prefill_tps is not None and point.decode_tps is not None for point in profile.points]
 
     assert all(rated) if profile.quality == "derived" else not any(rated)
 
 
-@pytest.mark.parametrize("profile", capacities().values(), ids=lambda profile: profile.name)
-def test_every_profile_is_of_known_things_and_has_a_source_and_a_day(profile: PublishedProfile) -> None:
+@pytest.mark.parametrize("profile", profiles().values(), ids=lambda profile: profile.name)
+def test_every_profile_is_of_known_things_and_has_a_source_and_a_day(profile: Profile) -> None:
     model = find_model(profile.model)
 
     assert model.quant(profile.quant)
     assert profile.gpu in gpus()
-    assert profile.said.source
+    assert profile.source
     assert profile.note
     assert date(2026, 1, 1) <= profile.as_of <= date(2026, 12, 31)
 
 
 def test_the_arithmetic_reads_published_profiles_at_a_service_level() -> None:
-    profile = published.profiles()["k3-8xb300-sglang-dspark"]
+    profile = profiles()["k3-8xb300-sglang-dspark"]
 
     carried = at(profile, Slo(ttft_ms=Fraction(3942)))
 
     assert carried is not None
     assert carried.concurrency == 16
     assert float(carried.decode_tps) == pytest.approx(2_067.1, abs=0.05)
-
-
-def test_every_published_profile_keeps_its_source_where_the_arithmetic_reads_it() -> None:
-    for name, profile in published.profiles().items():
-        given = find_capacity(name)
-        assert (profile.source, profile.as_of, profile.quality) == (given.said.source, given.as_of, given.quality)
-        assert [point.concurrency for point in profile.points] == [point.concurrency for point in given.points]
-
-
-def test_an_unknown_profile_says_which_was_probably_meant() -> None:
-    with pytest.raises(LookupError, match=r"did you mean 'k3-8xb300-sglang'\?"):
-        find_capacity("k3-8xb300-sglnag")
 
 
 @pytest.mark.parametrize(
