@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gateway.economics.scenario import MILLION
 from gateway.owning import words
-from gateway.owning.fits.sentences import size
+from gateway.owning.written import rounded, share, size, usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,12 +54,12 @@ def _lines(answer: Answer) -> Iterator[str]:
     yield from _today(answer)
     yield from _seen(answer)
     yield from _costs(answer)
+    if answer.reason == "arithmetic_cannot_hold":
+        yield ""
+        yield "By arithmetic alone, as if the machines could hold the model:"
     yield from _steps(answer)
     yield from _payback(answer)
     yield from _used(answer)
-    if answer.reason == "arithmetic_cannot_hold" and answer.bars:
-        yield ""
-        yield "By arithmetic alone, as if the machines could hold the model:"
     yield from _bars(answer.bars)
     yield from _band(answer)
     yield from _currencies(answer)
@@ -75,7 +75,7 @@ def _today(answer: Answer) -> Iterator[str]:
     done = min(Fraction(1), 1 / times)
     yield ""
     if times <= 1:
-        yield f"  today's {words.daily(today)} million tokens a day are {words.few(1 / times)} times what it takes"
+        yield f"  today's {words.daily(today)} million tokens a day are {rounded(1 / times)} times what it takes"
         return
     yield f"  {_bar(done)} {words.daily(today)} of {words.daily(today * times)} million tokens a day"
     if answer.on is not None and answer.months_until:
@@ -87,39 +87,43 @@ def _seen(answer: Answer) -> Iterator[str]:
     seen = answer.observed
     if seen is None or not seen.tokens:
         return
-    yield from _headline(f"What the ledger saw ({words.few(seen.days)} days until {seen.as_of})")
-    yield f"  {words.few(Fraction(seen.tokens) / MILLION)} million tokens in {_counted(seen.requests, 'request')}"
+    yield from _headline(f"What the ledger saw ({rounded(seen.days)} days until {seen.as_of})")
+    yield f"  {rounded(Fraction(seen.tokens) / MILLION)} million tokens in {_counted(seen.requests, 'request')}"
     if (price := seen.paid.usd_per_million) is not None:
-        lanes = ", ".join(f"{lane} {words.few(each)}" for lane, each in seen.paid.by_lane.items())
-        yield f"  hosts were paid {words.usd(price)} a million" + (f" ({lanes})" if lanes else "")
+        lanes = ", ".join(f"{lane} {rounded(each)}" for lane, each in seen.paid.by_lane.items())
+        yield f"  hosts were paid {usd(price)} a million" + (f" ({lanes})" if lanes else "")
     if seen.own_share:
-        yield f"  {words.share(seen.own_share)} ran on machines of your own"
+        yield f"  {share(seen.own_share)} ran on machines of your own"
 
 
 def _costs(answer: Answer) -> Iterator[str]:
     yield from _headline("What it costs")
     result = answer.result
-    yield f"  the least fleet   {words.usd(result.hourly_usd)} an hour, {words.usd(result.monthly_usd)} a month"
-    yield f"  the host          {words.usd(result.hosted_per_million_usd)} a million tokens of this mix"
-    amounts = [("own", answer.own_usd), ("host", answer.hosted_usd)]
-    mixed = answer.hybrid
-    if mixed is not None:
-        amounts.append(("both", mixed.usd))
-    known = [(name, usd) for name, usd in amounts if usd is not None]
-    most = max((usd for _, usd in known), default=Fraction(0))
-    if most:
-        yield "  a month at today's volume:"
-    for name, usd in known:
-        yield f"    {name:<5} {_bar(usd / most)} {words.usd(usd)}" if most else ""
-    if mixed is not None:
-        part = words.share(mixed.overflow_share)
-        yield f"    both: {_counted(mixed.replicas, 'replica')} of one's own, {part} of the tokens to the host"
+    yield f"  the least fleet   {usd(result.hourly_usd)} an hour, {usd(result.monthly_usd)} a month"
+    yield f"  the host          {usd(result.hosted_per_million_usd)} a million tokens of this mix"
+    yield from _compared(answer)
     if answer.used_today is not None and answer.idle_usd is not None:
-        used = words.share(answer.used_today)
-        idle = words.usd(answer.idle_usd)
+        used = share(answer.used_today)
+        idle = usd(answer.idle_usd)
         yield f"  own machines are busy {used} of the time; {idle} a month are paid for waiting"
     if answer.implied_premium:
-        yield f"  a private token would have to be worth {words.share(answer.implied_premium)} more than a hosted one"
+        yield f"  a private token would have to be worth {share(answer.implied_premium)} more than a hosted one"
+
+
+def _compared(answer: Answer) -> Iterator[str]:
+    """What today's volume costs on own machines, at the host, and on both where that takes some of each."""
+    mixed = answer.hybrid if answer.hybrid is not None and answer.hybrid.replicas else None
+    amounts = (("own", answer.own_usd), ("host", answer.hosted_usd), ("both", None if mixed is None else mixed.usd))
+    known = [(name, amount) for name, amount in amounts if amount is not None]
+    most = max((amount for _, amount in known), default=Fraction(0))
+    if not most:
+        return
+    yield "  a month at today's volume:"
+    for name, amount in known:
+        yield f"    {name:<5} {_bar(amount / most)} {usd(amount)}"
+    if mixed is not None:
+        part = share(mixed.overflow_share)
+        yield f"    both: {_counted(mixed.replicas, 'replica')} of one's own, {part} of the tokens to the host"
 
 
 def _steps(answer: Answer) -> Iterator[str]:
@@ -130,10 +134,10 @@ def _steps(answer: Answer) -> Iterator[str]:
         (
             str(step.replicas),
             str(step.machines),
-            words.usd(step.usd_per_month),
+            usd(step.usd_per_month),
             "never" if step.needed_tokens is None else words.daily(step.needed_tokens),
             "unknown" if step.most_tokens is None else words.daily(step.most_tokens),
-            "" if step.is_valid else "is full before it pays",
+            "" if step.is_valid else _why_not(answer),
         )
         for step in result.steps[:_MOST_STEPS]
     ]
@@ -146,10 +150,17 @@ def _steps(answer: Answer) -> Iterator[str]:
         more = f", and {len(result.intervals) - len(shown)} more" if len(result.intervals) > len(shown) else ""
         yield f"  cheaper at {'; '.join(spans)}{more}"
     if result.peak_to_mean_max is not None:
-        peak = words.few(answer.scenario.traffic.peak_to_mean)
+        peak = rounded(answer.scenario.traffic.peak_to_mean)
         first = result.steps[0].replicas
         pays = f"{_counted(first, 'replica')} {'pays' if first == 1 else 'pay'}"
-        yield f"  busiest hours: {peak} times the average here; {pays} up to {words.few(result.peak_to_mean_max)}"
+        yield f"  busiest hours: {peak} times the average here; {pays} up to {rounded(result.peak_to_mean_max)}"
+
+
+def _why_not(answer: Answer) -> str:
+    """Of a step that never pays."""
+    if answer.reason == "does_not_hold":
+        return "does not hold the model"
+    return "is too slow" if answer.reason == "slo" else "is full before it pays"
 
 
 def _payback(answer: Answer) -> Iterator[str]:
@@ -159,14 +170,14 @@ def _payback(answer: Answer) -> Iterator[str]:
     bought = answer.scenario.owned.purchase is not None
     yield from _headline("What is paid at once" if paid.usd else f"Rented for {_counted(paid.over_months, 'month')}")
     if not paid.usd:
-        yield f"  present value of what they save against the host {words.usd(Fraction(paid.npv_usd))}"
+        yield f"  present value of what they save against the host {usd(Fraction(paid.npv_usd))}"
         return
     never = "not within its life" if bought else f"not within {_counted(paid.over_months, 'month')}"
     months = never if paid.months is None else f"after {_counted(paid.months, 'month')}"
     with_interest = never if paid.discounted_months is None else f"after {_counted(paid.discounted_months, 'month')}"
-    yield f"  {words.usd(paid.usd)}, back {months}; discounted {with_interest}"
+    yield f"  {usd(paid.usd)}, back {months}; discounted {with_interest}"
     over = "" if bought else f" over {_counted(paid.over_months, 'month')}"
-    yield f"  present value of it all{over} {words.usd(Fraction(paid.npv_usd))}"
+    yield f"  present value of it all{over} {usd(Fraction(paid.npv_usd))}"
 
 
 def _used(answer: Answer) -> Iterator[str]:
@@ -177,7 +188,7 @@ def _used(answer: Answer) -> Iterator[str]:
     rows = [("busy", "of all tokens", "of the written ones")]
     rows += [
         (
-            words.share(point.utilisation),
+            share(point.utilisation),
             _price(point.usd_per_million),
             "-" if point.usd_per_million_output is None else _price(point.usd_per_million_output),
         )
@@ -187,8 +198,8 @@ def _used(answer: Answer) -> Iterator[str]:
     yield from _table(rows, right=3)
     if answer.used_at_break_even is not None:
         beyond = ": busier than they can be" if answer.used_at_break_even > 1 else ""
-        price = words.usd(answer.result.hosted_per_million_usd)
-        yield f"  as much as at the host ({price}) at {words.share(answer.used_at_break_even)}{beyond}"
+        price = usd(answer.result.hosted_per_million_usd)
+        yield f"  as much as at the host ({price}) at {share(answer.used_at_break_even)}{beyond}"
 
 
 def _bars(bars: Sequence[Bar]) -> Iterator[str]:
@@ -219,9 +230,9 @@ def _band(answer: Answer) -> Iterator[str]:
         if tokens is not None:
             yield f"  {name:>6} of the draws pay at no more than {words.daily(Fraction(tokens))} million tokens a day"
     if band.never:
-        yield f"  {words.share(Fraction(band.never)):>6} of the draws never pay"
+        yield f"  {share(Fraction(band.never)):>6} of the draws never pay, at any volume"
     if band.probability is not None:
-        yield f"  at today's volume owning is cheaper in {words.share(Fraction(band.probability))} of the draws"
+        yield f"  at today's volume owning is cheaper in {share(Fraction(band.probability))} of the draws"
 
 
 def _currencies(answer: Answer) -> Iterator[str]:
@@ -251,7 +262,7 @@ def _ranges(answer: Answer) -> Iterator[tuple[Figure, Sequence[str]]]:
     for bar_name, (label, _) in words.INPUTS.items():
         low, high = (answer.figure(f"ranges.{bar_name}.{end}") for end in ("low", "high"))
         if low is not None and high is not None:
-            amount = words.few(low.value) if isinstance(low.value, Fraction) and low.unit != "share" else _amount(low)
+            amount = rounded(low.value) if isinstance(low.value, Fraction) and low.unit != "share" else _amount(low)
             yield low, (label, f"{amount} to {_amount(high)}")
 
 
@@ -277,14 +288,14 @@ def _amount(figure: Figure) -> str:
     if isinstance(figure.value, str):
         return figure.value
     if figure.unit == "share":
-        return words.share(figure.value)
+        return share(figure.value)
     if figure.unit == "bytes":
         return size(figure.value)
     if figure.unit in _COUNTS:
-        return words.few(figure.value)
+        return rounded(figure.value)
     if figure.unit == "tokens/month":
         return f"{words.monthly(figure.value)} million"
-    return f"{words.few(figure.value)} {words.UNITS.get(figure.unit, (figure.unit, ''))[0]}".rstrip()
+    return f"{rounded(figure.value)} {words.UNITS.get(figure.unit, (figure.unit, ''))[0]}".rstrip()
 
 
 def _age(figure: Figure, answer: Answer) -> str:
@@ -293,13 +304,13 @@ def _age(figure: Figure, answer: Answer) -> str:
 
 
 def _value(name: str, value: Fraction) -> str:
-    return words.share(value) if name.endswith("_share") else words.few(value)
+    return share(value) if name.endswith("_share") else rounded(value)
 
 
 def _price(usd: Fraction) -> str:
     """Three digits that count, of cents too."""
     if not 0 < usd < 1:
-        return words.few(usd)
+        return rounded(usd)
     return f"{float(usd):.{2 - floor(log10(usd))}f}".rstrip("0").rstrip(".")
 
 

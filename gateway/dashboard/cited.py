@@ -20,6 +20,14 @@ _WHOLE: dict[str, str] = {
     "nobody stated it: a queue grows without end beyond about three quarters": (
         "ninguém informou: além de uns três quartos a fila cresce sem fim"
     ),
+    "nobody stated it: it counts as no work": "ninguém informou: conta como trabalho nenhum",
+    "half of it, or of what it leaves of the whole, to either side of what is known": (
+        "metade dele, ou do que falta para o todo, para cada lado do que se conhece"
+    ),
+    "a fifth to either side of what is stated": "um quinto para cada lado do informado",
+    "a fifth to either side: it is not the list price of the model's maker, of which a reseller takes a part": (
+        "um quinto para cada lado: não é o preço de tabela do fabricante, do qual um revendedor cobra uma parte"
+    ),
     "how far traffic of different kinds lies apart": "o quanto diferem tráfegos de tipos diversos",
     "half to one and a half of what it is above the mean": "de metade a uma vez e meia do que passa da média",
     "none to half of what the machines cost": "de nada à metade do que as máquinas custam",
@@ -42,9 +50,10 @@ _PARTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "o aluguel mais barato e o mais caro que se conhecem: ",
         ),
         (
-            r"\Aresellers take down to ([\d.]+) of the maker's price ",
-            r"revendedores chegam a cobrar \1 do preço do fabricante ",
+            r"\Aits maker's list price, of which resellers take down to ([\d.]+) ",
+            r"preço de tabela do fabricante, do qual revendedores chegam a cobrar \1 ",
         ),
+        (r"; a fifth above\Z", "; um quinto acima"),
         (
             r"\Afrom none to the ([\d.]+ %) and more that agents reach ",
             r"de nada aos \1 e mais que agentes alcançam ",

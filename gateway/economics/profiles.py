@@ -93,6 +93,11 @@ def at(profile: Profile, slo: Slo, most_concurrency: int | None = None) -> Carri
     return Carried(last.prefill_tps, last.decode_tps, Fraction(last.concurrency), is_beyond, last.ttft_ms)
 
 
+def length(profile: Profile) -> int:
+    """Tokens of one request of the curve that `at` reads; 0 where there is none."""
+    return next((point.prompt_tokens + point.output_tokens for point in _of_one_length(profile)), 0)
+
+
 def _of_one_length(profile: Profile) -> list[Point]:
     lengths = Counter((point.prompt_tokens, point.output_tokens) for point in profile.points)
     chosen = max(lengths, key=lambda length: (lengths[length], length), default=None)

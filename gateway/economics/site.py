@@ -36,9 +36,9 @@ def energy_kwh(kw: Fraction, pue: Fraction = ONE) -> Fraction:
     return kw * pue * HOURS_A_MONTH
 
 
-def energy_usd(kw: Fraction, pue: Fraction, usd_per_kwh: Fraction, tax: Fraction = ZERO) -> Fraction:
-    """What a month's energy costs; the tax is a part of the tariff that comes on top of it."""
-    return energy_kwh(kw, pue) * usd_per_kwh * (1 + tax)
+def energy_usd(kw: Fraction, pue: Fraction, usd_per_kwh: Fraction) -> Fraction:
+    """What a month's energy costs."""
+    return energy_kwh(kw, pue) * usd_per_kwh
 
 
 def tariff(usd_per_kwh: Fraction, bands: Sequence[Band] = ()) -> Fraction:

@@ -117,6 +117,8 @@ class Observed:
     other_tokens: int = 0
     """Of embeddings and reranking: no part of all the above."""
     searches: int = 0
+    running_tokens: int = 0
+    """Of the hour that is running, where nothing but that was asked: no part of all the above, since it is not over."""
 
     @property
     def days(self) -> Fraction:
@@ -191,6 +193,7 @@ class Observed:
             "models": {name: part.as_dict() for name, part in self.by_model.items()},
             "other_tokens": self.other_tokens,
             "searches": self.searches,
+            "running_tokens": self.running_tokens,
         }
 
 
@@ -211,12 +214,20 @@ async def observed(
     halves = await volumes(engine, whole.start, whole.end, tuple(FOLDED), filters, NOBODY_S)
     whole = await _since_first_asked(engine, whole, halves, filters)
     if whole.start >= whole.end:
-        return Observed(whole.start, whole.start, span.zone)
+        return Observed(
+            whole.start,
+            whole.start,
+            span.zone,
+            running_tokens=await _running_tokens(engine, whole.start, span, filters),
+        )
     later = [half for half in halves if whole.start <= half.bucket < whole.end]
     groups = await usage.groups(engine, whole, [*_NAMES, "label"], filters)
     daily = await days.sums(engine, span.zone, whole.start, whole.end, _NAMES, filters, "day")
     seen = _Seen(whole, pack, asked(groups), later, asked(daily))
-    return replace(seen.observed(), own=await busy(engine, seen.own, later))
+    found = replace(seen.observed(), own=await busy(engine, seen.own, later))
+    if found.tokens:
+        return found
+    return replace(found, running_tokens=await _running_tokens(engine, whole.end, span, filters))
 
 
 def since(text: str, now: datetime, zone: tzinfo) -> Span:
@@ -259,6 +270,14 @@ async def _whole_hours(engine: AsyncEngine, span: Span, now: datetime | None) ->
 def _cut(span: Span, start: datetime) -> Span:
     """The span from another start on, in whole hours."""
     return Span(start, start + max(0, (span.end - start) // _HOUR) * _HOUR, span.zone)
+
+
+async def _running_tokens(
+    engine: AsyncEngine, start: datetime, span: Span, filters: Mapping[str, Sequence[str]]
+) -> int:
+    """Of chats from the end of the last whole hour on."""
+    groups = await usage.groups(engine, Span.open(start, None, span.zone), ["model", "tag"], filters)
+    return sum(chat_lanes.tokens(group.measures) for group in asked(groups))
 
 
 async def _since_first_asked(

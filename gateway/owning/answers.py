@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from gateway.economics.horizon import Payback
     from gateway.economics.hybrid import Hybrid
     from gateway.economics.profiles import Profile
-    from gateway.economics.scenario import Range, Scenario
-    from gateway.economics.sensitivity import Band, Bar, Input
+    from gateway.economics.scenario import Scenario
+    from gateway.economics.sensitivity import Band, Bar
     from gateway.ledger.traffic import Observed
     from gateway.owning.curves import UsedPoint, VolumePoint
     from gateway.owning.figures import Figure
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 RENTED_MONTHS = 36
 """Over which setting up rented machines is reckoned where no longer or shorter commitment is stated."""
+_HALF = 0.5
 
 Verdict = Literal["yes", "not_yet", "never", "unknown"]
 """`yes`: at today's volume owning costs no more; `not_yet`: from a greater volume on, or between some; `never`;
@@ -61,14 +62,17 @@ class Answer:
     verdict: Verdict
     reason: Reason
     times_today: Fraction | None
-    """The break-even volume over today's, of several the next one; None where either is unknown."""
+    """The break-even volume over today's, of several the next one; None where either is unknown.
+
+    So are all comparisons with today of machines that cannot hold the model: they carry nothing.
+    """
     months_until: float | None
     on: date | None
     """The day on which growth brings it about; None: never, or unknown."""
     hybrid: Hybrid | None
-    """At today's volume."""
+    """At today's volume; None: the volume is unknown, or the machines do not hold the model."""
     own_usd: Fraction | None
-    """Of a month at today's volume, all of it on own machines; None: the volume is unknown."""
+    """Of a month at today's volume, all of it on own machines; None: the volume is unknown, or they do not hold it."""
     hosted_usd: Fraction | None
     """The same at the host."""
     used_today: Fraction | None
@@ -83,7 +87,7 @@ class Answer:
     above 1: busier than it can be. None without capacity."""
     bars: Sequence[Bar]
     band: Band | None
-    """Of machines that cannot hold the model the volumes are arithmetic alone; cheaper they are in no draw."""
+    """None where the machines cannot hold the model, or keep the service level."""
     exchange: Mapping[str, tuple[Decimal, date]]
     """The owner's rates: units of a currency for a dollar, and since when; USD is not among them."""
     holding: Holding
@@ -116,10 +120,12 @@ def answer(
     found = built(question, at, pack, traffic, profiles)
     scenario, result = found.scenario, breaking.break_even(found.scenario)
     today = scenario.traffic.tokens_per_month
+    owned_today = None if scenario.holds is False else today
     needed = result.tokens_per_month if result.valid else None
     verdict = _verdict(found, result)
     ahead = _ahead(result, verdict, today)
     months = _months(scenario, ahead, verdict)
+    band = None if scenario.holds is False else monte_carlo(scenario, found.ranges)
     return Answer(
         name=question.name,
         title=question.entry.title or "",
@@ -128,25 +134,25 @@ def answer(
         result=result,
         verdict=verdict,
         reason=_reason(found, result),
-        times_today=None if ahead is None or not today else ahead / today,
+        times_today=None if ahead is None or not owned_today else ahead / owned_today,
         months_until=months,
         on=None if months is None else at + timedelta(days=float(months * DAYS_A_MONTH)),
-        hybrid=None if today is None else hybrid(scenario, today),
-        own_usd=None if today is None else breaking.owned_usd(scenario, today),
+        hybrid=None if owned_today is None else hybrid(scenario, owned_today),
+        own_usd=None if owned_today is None else breaking.owned_usd(scenario, owned_today),
         hosted_usd=None if today is None else breaking.hosted_usd(scenario.hosted, scenario.traffic.mix, today),
         used_today=_used_today(scenario),
-        implied_premium=None if today is None else breaking.implied_premium(scenario, today),
+        implied_premium=None if owned_today is None else breaking.implied_premium(scenario, owned_today),
         payback=_payback(scenario),
         curve=curves.over_volume(scenario, needed),
         used=curves.over_utilisation(scenario, result),
         used_at_break_even=curves.used_at_break_even(scenario, result),
         bars=tornado(scenario, found.ranges),
-        band=_band(scenario, found.ranges),
+        band=band,
         exchange=found.exchange.rates(),
         holding=found.holding,
         observed=traffic,
         at=at,
-        notes=_notes(found, traffic, profiles, at),
+        notes=(*_notes(found, traffic, profiles, at), *_of_draws(verdict, band)),
     )
 
 
@@ -191,13 +197,6 @@ def _months(scenario: Scenario, needed: Fraction | None, verdict: Verdict) -> fl
     return exactly if month - 1 < exactly <= month else month
 
 
-def _band(scenario: Scenario, ranges: Mapping[Input, Range]) -> Band:
-    band = monte_carlo(scenario, ranges)
-    if scenario.holds is False and band.probability is not None:
-        return replace(band, probability=0.0)
-    return band
-
-
 def _used_today(scenario: Scenario) -> Fraction | None:
     capacity, traffic = scenario.capacity, scenario.traffic
     if capacity is None or scenario.holds is False or traffic.tokens_per_month is None:
@@ -234,6 +233,14 @@ def _notes(found: Built, observed: Observed | None, profiles: Mapping[str, Profi
         return (*of_terms, *ages)
     of_engines = seen.notes(observed, profiles, scenario.capacity)
     return (*of_terms, *bill.notes(observed, scenario.hosted), *of_engines, *ages)
+
+
+def _of_draws(verdict: Verdict, band: Band | None) -> Iterator[Note]:
+    """Where the figures as they stand say one thing, and most draws around them another."""
+    if band is None or band.probability is None or verdict == "unknown":
+        return
+    if (band.probability > _HALF) != (verdict == "yes"):
+        yield Note(f"draws_say_{'no' if verdict == 'yes' else 'yes'}", {"cheaper_share": Fraction(band.probability)})
 
 
 def _of_terms(scenario: Scenario) -> Iterator[Note]:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 From = Literal["stated", "ledger", "measured", "detected", "published", "bundled", "default", "overridden"]
 """`stated` in the scenario; `ledger`: the house's own traffic; `measured` by `soleira measure`; `detected` on this
-machine, by its own tools; `published` by
-somebody; `bundled` with Soleira; `default`: nobody said; `overridden` for this look alone."""
+machine, by its own tools; `published` by somebody; `bundled` with Soleira; `default`: nobody said; `overridden` for
+this look alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Figure:
     """None only for what is stated without a day, or a default."""
 
     def age_days(self, today: date) -> int | None:
-        """How old it is; None: nobody says."""
-        return None if self.as_of is None else (today - self.as_of).days
+        """How old it is; None: nobody says, or it is of a day that has not come yet."""
+        return None if self.as_of is None or self.as_of > today else (today - self.as_of).days
 
 
 OF_OVERRIDE: dict[Override, str] = {

@@ -49,8 +49,6 @@ class Measured(Profile):
 
     deployment: str = ""
     """Of which pack's deployment it is; empty: of none."""
-    cached_tps: Fraction | None = None
-    """The rate at which input passes that the engine still holds; None: not measured."""
     contexts: tuple[Point, ...] = ()
     """Single requests by rising length."""
     stopped: str = ""
@@ -75,11 +73,6 @@ def profiles(data: Path | None, today: date | None = None) -> dict[str, Profile]
     measured = sorted((each for each in own.values() if each.quality == "measured"), key=_rank)
     leading = {each.deployment: each for each in measured if each.deployment}
     return {**published.profiles(), **leading, **own}
-
-
-def cached_tps(profile: Profile) -> Fraction | None:
-    """The rate of cached input, where it was measured."""
-    return profile.cached_tps if isinstance(profile, Measured) else None
 
 
 def make_room(data: Path) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
+from math import ceil
 from typing import TYPE_CHECKING
 
 from gateway.economics.scenario import Scenario
 from gateway.errors import BadRequest
 from gateway.owning.inputs.asked_traffic import traffic
-from gateway.owning.inputs.carried import carried
+from gateway.owning.inputs.carried import carried, tell_cached
 from gateway.owning.inputs.default_ranges import ranges
 from gateway.owning.inputs.exchange import Exchange
 from gateway.owning.inputs.holding import holding
@@ -89,7 +91,7 @@ def built(
     exchange = Exchange.of(entry, pack, at)
     machines = {**({} if pack is None else pack.machines), **question.machines}
     holds = holding(entry, told)
-    carries = carried(entry, profiles, told)
+    carries = carried(entry, profiles, told, _length(observed))
     try:
         scenario = Scenario(
             traffic=traffic(entry, observed, question.ledger_leads, told),
@@ -99,6 +101,7 @@ def built(
             holds=holds.holds if carries.keeps_level else False,
             discount_per_year=entry.discount_per_year,
         )
+        tell_cached(carries.capacity, scenario.traffic.mix, told)
         found = ranges(entry, scenario, exchange, told)
     except ValueError as error:
         raise BadRequest(f"the scenario cannot be: {error}") from None
@@ -107,3 +110,10 @@ def built(
     exchange.tell(told)
     scenario = replace(scenario, ranges=tuple((name, drawn) for name, drawn in found.items()))
     return Built(scenario, found, holds, carries.keeps_level, exchange, told)
+
+
+def _length(observed: Observed | None) -> int | None:
+    """Tokens of an average request that the house saw; None: it saw none."""
+    if observed is None or not observed.tokens or not observed.requests:
+        return None
+    return ceil(Fraction(observed.tokens, observed.requests))

@@ -49,6 +49,10 @@ class Told:
     def note(self, code: str, **facts: Fact) -> None:
         self.notes.append(Note(code, facts))
 
+    def first_note(self, code: str, **facts: Fact) -> None:
+        """What is to be read before all others."""
+        self.notes.insert(0, Note(code, facts))
+
     def chosen(self, override: Override, value: Fraction, unit: str, origin: Origin) -> Fraction:
         """The value, or what was put in its place for this look; the figure tells of the one that counts."""
         changed = self.overrides.get(override)
@@ -57,6 +61,10 @@ class Told:
             return value
         self.figure(NAMES[override], changed, unit, OVERRIDDEN)
         return changed
+
+    def is_known(self, name: str) -> bool:
+        """True of a figure that somebody stated or saw; False of one that is assumed, or is not told."""
+        return any(figure.name == name and figure.origin != "default" for figure in self.figures)
 
     def stated(self, part: Sourced | None = None) -> Origin:
         """In the scenario; its source and day, where a part of it names them."""

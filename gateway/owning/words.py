@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, floor, log10
+from math import ceil, log10
 from typing import TYPE_CHECKING
 
 from gateway.economics.break_even import hosted_usd
 from gateway.economics.scenario import DAYS_A_MONTH, MILLION
-from gateway.owning.fits.sentences import number, rounded, size
+from gateway.owning.fits.sentences import say
 from gateway.owning.remarks.seen_words import WORDS as SEEN
+from gateway.owning.written import number, rounded, share, size, spelled, usd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gateway.owning.answers import Answer
-    from gateway.owning.fits.sentences import Language
     from gateway.owning.notes import Fact, Note
+    from gateway.owning.written import Language
 
 Pair = tuple[str, str]
 """English, Portuguese."""
@@ -96,15 +97,13 @@ REASONS: dict[str, Pair] = {
         "{machines} cannot hold {model}: its weights take {needed}, and the accelerators report {there}.",
         "{machines} não comportam {model}: os pesos ocupam {needed}, e as placas informam {there}.",
     ),
-    "too_few": (
-        "{machines} cannot hold {model}: no engine is known to run it on so few.",
-        "{machines} não comportam {model}: não se conhece motor que o rode com tão poucas placas.",
-    ),
+    "cannot_hold_why": ("{machines} cannot hold {model}. {why}", "{machines} não comportam {model}. {why}"),
     "by_arithmetic": (
         "The {month} million tokens a month ({day} a day) are arithmetic alone, as if they could.",
         "Os {month} milhões de tokens por mês ({day} por dia) são só aritmética, como se comportassem.",
     ),
     "instead": ("What holds it: {instead}.", "O que comporta: {instead}."),
+    "smaller": ("These machines hold its form {smaller}.", "Estas máquinas comportam a forma {smaller}."),
     "never": (
         "At no number of machines: through the busiest hours ({peak} times the average) a replica carries {most} "
         "million tokens a month, which cost {hosted} at the host; {fleet} cost {own} a month.",
@@ -202,6 +201,17 @@ NOTES: dict[str, Pair] = {
         "Today's volume is not known: state tokens_per_day, or ask the ledger (--from-ledger 30d).",
         "O volume de hoje não é conhecido: informe tokens_per_day, ou consulte o livro-razão (--from-ledger 30d).",
     ),
+    "no_volume_seen": (
+        "Today's volume is not known: the ledger has none of it; state tokens_per_day, or ask again when it does.",
+        "O volume de hoje não é conhecido: o livro-razão não o tem; informe tokens_per_day, ou pergunte de novo quando "
+        "tiver.",
+    ),
+    "ledger_running": (
+        "All that the ledger saw of these models, {tokens} tokens, is of the hour that is running, which is left out "
+        "until it is over: what is stated or assumed counts in its place.",
+        "Tudo o que o livro-razão viu destes modelos, {tokens} tokens, é da hora em curso, que fica de fora até "
+        "terminar: no lugar vale o que foi informado ou suposto.",
+    ),
     "ledger_nothing": (
         "The ledger saw no tokens of these models in that time: what is stated or assumed counts in their place.",
         "O livro-razão não viu tokens destes modelos nesse período: no lugar vale o que foi informado ou suposto.",
@@ -245,9 +255,31 @@ NOTES: dict[str, Pair] = {
         "Profile {profile} is of {there}, the scenario of {here}: its rates are taken as they are.",
         "O perfil {profile} é de {there}, o cenário de {here}: as taxas são usadas como estão.",
     ),
+    "memory_limits": (
+        "Memory holds {concurrency} requests of {context} tokens at once on {machines}: profile {profile} counts up to "
+        "there.",
+        "A memória de {machines} comporta {concurrency} requisições simultâneas de {context} tokens: o perfil "
+        "{profile} vale até ali.",
+    ),
+    "memory_below_profile": (
+        "Memory holds {concurrency} requests of {context} tokens at once on {machines}, fewer than profile {profile} "
+        "was measured with: its first point counts, and is too much.",
+        "A memória de {machines} comporta {concurrency} requisições simultâneas de {context} tokens, menos do que o "
+        "perfil {profile} mediu: vale o primeiro ponto, que é demais.",
+    ),
+    "cached_is_no_work": (
+        "{cached_share} of the tokens come out of a cache, and nobody stated how fast machines of one's own read them: "
+        "they count as no work there. State `cached_tps`, or measure it with `soleira measure`.",
+        "{cached_share} dos tokens vêm do cache, e ninguém informou com que velocidade máquinas próprias os leem: lá "
+        "contam como trabalho nenhum. Informe `cached_tps`, ou meça com `soleira measure`.",
+    ),
     "derived_profile": (
         "The rates of profile {profile} are derived from published measurements: right within 30 % at best.",
         "As taxas do perfil {profile} são derivadas de medições publicadas: no melhor caso, com erro de até 30 %.",
+    ),
+    "stopped_profile": (
+        "Profile {profile} ended early ({text}): it may carry more than it says.",
+        "O perfil {profile} terminou antes ({text}): talvez aguente mais do que diz.",
     ),
     "profile_note": ("Profile {profile}: {text}.", "Perfil {profile}: {text}."),
     "saturated_profile": (
@@ -273,6 +305,18 @@ NOTES: dict[str, Pair] = {
         "O custo do provedor conta {premium_share} a mais pelo valor de nada sair de casa: a conta dele com o volume "
         "de hoje é {billed_usd} por mês.",
     ),
+    "draws_say_no": (
+        "The answer is of the figures as they stand; what is assumed around them points the other way: in only "
+        "{cheaper_share} of the draws owning is cheaper at today's volume.",
+        "A resposta é a dos números como estão; o que se supõe em volta deles aponta para o outro lado: só em "
+        "{cheaper_share} dos sorteios ter máquina própria custa menos com o volume de hoje.",
+    ),
+    "draws_say_yes": (
+        "The answer is of the figures as they stand; what is assumed around them points the other way: in "
+        "{cheaper_share} of the draws owning is cheaper at today's volume.",
+        "A resposta é a dos números como estão; o que se supõe em volta deles aponta para o outro lado: em "
+        "{cheaper_share} dos sorteios ter máquina própria custa menos com o volume de hoje.",
+    ),
     "setup_over": (
         "Setting up is no part of a month's cost: whether it comes back is reckoned over {months} months, since "
         "nothing is said of how long the machines are rented.",
@@ -284,8 +328,13 @@ NOTES: dict[str, Pair] = {
         "{names} não muda nada aqui: não se informa quanto as máquinas aguentam.",
     ),
     "unverified_shape": (
-        "The weights go into {machines}, but no engine is known to run the model there: see soleira fit.",
-        "Os pesos cabem em {machines}, mas não se conhece motor que rode o modelo ali: veja soleira fit.",
+        "By its bytes the model goes into {machines}, but no engine is known to run it there: see soleira fit.",
+        "Pelos bytes o modelo cabe em {machines}, mas não se conhece motor que o rode ali: veja soleira fit.",
+    ),
+    "held_by_memory": (
+        "{machines} hold the model with the host's memory beside accelerators at most, which answers slowly: see "
+        "soleira fit.",
+        "{machines} só comportam o modelo com a memória do computador, que responde devagar: veja soleira fit.",
     ),
     "unknown_model": (
         "{model} is not in the catalog: whether the machines hold it is not known. ({hint})",
@@ -414,7 +463,7 @@ def verdict(answer: Answer, language: Language = "en") -> str:
         own=usd(answer.own_usd or Fraction(0), language),
         hosted=usd(answer.hosted_usd or Fraction(0), language),
         times="" if answer.times_today is None else _times(answer.times_today, language),
-        months="" if answer.months_until is None else few(Fraction(answer.months_until), language),
+        months="" if answer.months_until is None else rounded(Fraction(answer.months_until), language),
         machines=answer.holding.machines,
         model=answer.holding.model,
         forced=share(answer.scenario.traffic.forced_share, language),
@@ -479,30 +528,9 @@ def figure(name: str, language: Language = "en") -> str:
     return name
 
 
-def usd(amount: Fraction, language: Language = "en") -> str:
-    """Dollars: cents where they count."""
-    if 0 < abs(amount) < _A_CENT:
-        return f"US$ {few(amount, language)}"
-    places = 2 if abs(amount) < 1000 else 0
-    text = f"{float(amount):,.{places}f}"
-    return f"US$ {text.translate(_PORTUGUESE) if language == 'pt' else text}"
-
-
-def few(value: Fraction, language: Language = "en") -> str:
-    """Three digits that count, two of what is small: what is not nothing never looks like it."""
-    if not 0 < abs(value) < Fraction(1, 10):
-        return rounded(value, language)
-    text = f"{float(value):.{1 - floor(log10(abs(value)))}f}".rstrip("0")
-    return text.translate(_PORTUGUESE) if language == "pt" else text
-
-
 def daily(tokens: Fraction, language: Language = "en") -> str:
     """A month's tokens as millions of a day."""
-    return few(tokens / MILLION / DAYS_A_MONTH, language)
-
-
-def share(part: Fraction, language: Language = "en") -> str:
-    return f"{few(part * 100, language)} %"
+    return rounded(tokens / MILLION / DAYS_A_MONTH, language)
 
 
 def fact_text(name: str, fact: Fact, language: Language = "en") -> str:
@@ -517,11 +545,9 @@ def fact_text(name: str, fact: Fact, language: Language = "en") -> str:
         return size(Fraction(fact), language)
     if name.endswith("_ms"):
         return f"{rounded(Fraction(fact) / 1000, language)} s"
-    return number(fact, language) if isinstance(fact, int) else few(fact, language)
+    return number(fact, language) if isinstance(fact, int) else rounded(fact, language)
 
 
-_PORTUGUESE = str.maketrans(",.", ".,")
-_A_CENT = Fraction(1, 100)
 _NONE: Pair = ("none", "nenhum")
 _HARDLY_MORE = Fraction(201, 200)
 _MOST_PLACES = 9
@@ -556,11 +582,11 @@ def _reasons(answer: Answer, language: Language) -> Sequence[str]:
 
 def _cannot_hold(answer: Answer) -> Sequence[str]:
     holding = answer.holding
-    too_large = holding.needed_bytes is not None and (holding.there_bytes or 0) < holding.needed_bytes
-    why = "cannot_hold" if too_large and holding.there_bytes else "too_few"
-    codes = ["storage" if holding.is_storage else why]
+    codes = ["storage" if holding.is_storage else "cannot_hold" if holding.why is None else "cannot_hold_why"]
     if holding.instead:
         codes.append("instead")
+    if holding.smaller:
+        codes.append("smaller")
     if answer.reason == "arithmetic_cannot_hold" and answer.result.tokens_per_month is not None:
         codes.append("by_arithmetic")
     return codes
@@ -590,12 +616,14 @@ def _facts(answer: Answer, language: Language) -> Mapping[str, str]:
         "model": holding.model,
         "needed": size(holding.needed_bytes or 0, language),
         "there": size(holding.there_bytes or 0, language),
+        "why": "" if holding.why is None else say(holding.why, language),
         "instead": _listed(holding.instead[:4], language),
+        "smaller": holding.smaller,
         "most": "∞" if most is None else monthly(most, language),
         "hosted": "" if worth is None else usd(worth, language),
         "own": usd(step.usd_per_month, language),
-        "peak": few(scenario.traffic.peak_to_mean, language),
-        "most_peak": "" if result.peak_to_mean_max is None else few(result.peak_to_mean_max, language),
+        "peak": rounded(scenario.traffic.peak_to_mean, language),
+        "most_peak": "" if result.peak_to_mean_max is None else rounded(result.peak_to_mean_max, language),
     }
 
 
@@ -603,8 +631,8 @@ def _times(factor: Fraction, language: Language) -> str:
     """Never a mere 1 where it is a little more."""
     if 1 < factor < _HARDLY_MORE:
         text = f"{float(factor):.{min(_MOST_PLACES, ceil(-log10(factor - 1)))}f}"
-        return text.translate(_PORTUGUESE) if language == "pt" else text
-    return few(factor, language)
+        return spelled(text, language)
+    return rounded(factor, language)
 
 
 def _fleet(answer: Answer, machines: int) -> str:
@@ -621,7 +649,7 @@ def _spares(number: int, language: Language) -> str:
 
 def monthly(tokens: Fraction, language: Language = "en") -> str:
     """A month's tokens in millions."""
-    return few(tokens / MILLION, language)
+    return rounded(tokens / MILLION, language)
 
 
 def _listed(words: Sequence[str], language: Language) -> str:

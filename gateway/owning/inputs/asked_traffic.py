@@ -65,7 +65,9 @@ def _say_what_was_seen(asked: _Asked) -> None:
     seen, told = asked.observed, asked.told
     if seen is None:
         return
-    if not seen.is_enough:
+    if not seen.tokens and seen.running_tokens:
+        told.note("ledger_running", tokens=seen.running_tokens)
+    elif not seen.is_enough:
         told.note(f"ledger_{seen.enough}", days=seen.days, requests=seen.requests)
     if seen.tokens and seen.unlabelled_share:
         told.note("unlabelled", unlabelled_share=seen.unlabelled_share)
@@ -135,7 +137,7 @@ def _volume(asked: _Asked) -> Fraction | None:
     if changed is not None:
         volume, origin = changed * DAYS_A_MONTH, Origin("overridden", "changed for this look")
     if origin is DEFAULT:
-        told.note("no_volume")
+        told.note("no_volume" if seen is None else "no_volume_seen")
         return None
     told.figure("traffic.tokens_per_month", volume, "tokens/month", origin)
     return volume

@@ -6,8 +6,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from gateway.catalog.hardware import find_gpu
+from gateway.catalog.models import find_model
 from gateway.economics.scenario import ONE, ZERO, Range
 from gateway.economics.sensitivity import INPUTS
+from gateway.owning.inputs.list_prices import listed
 from gateway.owning.told import Origin
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ _UNITS: dict[str, str] = {
     "price_factor": "x",
 }
 _LEAST_FACTOR = Fraction(3, 5)
+_FACTORS = (Fraction(4, 5), Fraction(6, 5))
+_NEAR = Origin("default", "half of it, or of what it leaves of the whole, to either side of what is known")
 _OUTPUT = (Fraction(1, 10), Fraction(1, 2))
 _CACHED = Fraction(19, 20)
 _STAFF = Fraction(1, 2)
@@ -40,8 +44,9 @@ _PEAK = (Fraction(1, 2), Fraction(3, 2))
 def ranges(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange, told: Told) -> dict[Input, Range]:
     """One for each input that is uncertain and known at all, in the order of INPUTS."""
     found: dict[Input, tuple[Range, Origin]] = {}
-    for name, assumed, origin in _assumed(entry, scenario, exchange):
-        found[name] = (assumed, origin)
+    for name, assumed, origin in _assumed(entry, scenario, exchange, told):
+        if assumed.low < assumed.high:
+            found[name] = (assumed, origin)
     for name, (low, mode, high) in entry.ranges.items():
         found[name] = (Range(low, mode, high), told.stated())
     ordered = {name: found[name] for name in INPUTS if name in found and _applies(name, scenario)}
@@ -60,23 +65,22 @@ def _applies(name: Input, scenario: Scenario) -> bool:
     return True
 
 
-def _assumed(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange) -> Iterator[_Assumed]:
-    """Around what the scenario has, as wide as what is known of such figures."""
+def _assumed(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange, told: Told) -> Iterator[_Assumed]:
+    """Around what the scenario has: a part of what is known, and as wide as such figures are of what is not."""
     mix, peak = scenario.traffic.mix, scenario.traffic.peak_to_mean
-    yield from _rents(entry, scenario, exchange)
-    yield (
-        "price_factor",
-        Range(_LEAST_FACTOR, ONE, ONE),
-        Origin("default", "resellers take down to 0.60 of the maker's price (Flatkey, 24 October 2026)"),
-    )
-    guess = Origin("default", "how far traffic of different kinds lies apart")
-    yield "output_share", _around(_OUTPUT[0], mix.output, _OUTPUT[1]), guess
+    yield from _rents(entry, scenario, exchange, told)
+    yield _prices(entry, scenario)
+    if told.is_known("traffic.output_share"):
+        yield "output_share", _near(mix.output), _NEAR
+    else:
+        guess = Origin("default", "how far traffic of different kinds lies apart")
+        yield "output_share", _around(_OUTPUT[0], mix.output, _OUTPUT[1]), guess
     cached = mix.cached / mix.prompt if mix.prompt else ZERO
-    yield (
-        "cached_share",
-        _around(ZERO, cached, _CACHED),
-        Origin("default", "from none to the 95 % and more that agents reach (aarora79 harness, September 2026)"),
-    )
+    if told.is_known("traffic.cached_share"):
+        yield "cached_share", _near(cached), _NEAR
+    else:
+        agents = "from none to the 95 % and more that agents reach (aarora79 harness, September 2026)"
+        yield "cached_share", _around(ZERO, cached, _CACHED), Origin("default", agents)
     yield _staff(scenario)
     around_peak = _around(max(ONE, 1 + (peak - 1) * _PEAK[0]), peak, 1 + (peak - 1) * _PEAK[1])
     yield "peak_to_mean", around_peak, Origin("default", "half to one and a half of what it is above the mean")
@@ -87,6 +91,29 @@ def _assumed(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange) -> It
             Range(rate * _RATES[0], rate, rate * _RATES[1]),
             Origin("default", "a model of one number is right within 30 % at best (aiconfigurator issue 1396)"),
         )
+
+
+def _prices(entry: ScenarioEntry, scenario: Scenario) -> _Assumed:
+    """A reseller may take less than a maker lists; what somebody pays already is discounted once."""
+    price = scenario.hosted.price
+    if entry.hosted.multiplier == 1 and listed(_model(entry.model)) == (price.fresh, price.output):
+        text = "its maker's list price, of which resellers take down to 0.60 (Flatkey, 24 October 2026); a fifth above"
+        return "price_factor", Range(_LEAST_FACTOR, ONE, _FACTORS[1]), Origin("default", text)
+    text = "a fifth to either side: it is not the list price of the model's maker, of which a reseller takes a part"
+    return "price_factor", Range(_FACTORS[0], ONE, _FACTORS[1]), Origin("default", text)
+
+
+def _model(name: str) -> str:
+    try:
+        return find_model(name).name
+    except LookupError:
+        return name
+
+
+def _near(share: Fraction) -> Range:
+    """Of a share that is known: half of it, or half of what it leaves, to either side."""
+    reach = min(share, 1 - share) / 2
+    return Range(share - reach, share, share + reach)
 
 
 def _staff(scenario: Scenario) -> _Assumed:
@@ -100,20 +127,24 @@ def _staff(scenario: Scenario) -> _Assumed:
     return "staff_usd_per_month", Range(ZERO, ZERO, half), origin
 
 
-def _rents(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange) -> Iterator[_Assumed]:
-    """From the cheapest to the dearest that the catalog knows: the source of this price matters most."""
+def _rents(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange, told: Told) -> Iterator[_Assumed]:
+    """Of a rent out of the catalog from the cheapest to the dearest there: whose price it is matters most.
+
+    What somebody states is an offer of their own: it lies near itself.
+    """
     mode = scenario.owned.usd_per_gpu_hour
-    try:
-        gpu = find_gpu(entry.hardware.gpu)
-    except LookupError:
+    if mode is None:
         return
+    if entry.hardware.rent_from is None or "usd_per_gpu_hour" in told.overrides:
+        stated = Origin("default", "a fifth to either side of what is stated")
+        yield "usd_per_gpu_hour", Range(mode * _FACTORS[0], mode, mode * _FACTORS[1]), stated
+        return
+    gpu = find_gpu(entry.hardware.gpu)
     known = [
         (exchange.usd(rent.per_gpu_hour, rent.currency), rent)
         for rent in gpu.rents
         if rent.currency == "USD" or exchange.rate(rent.currency) is not None
     ]
-    if mode is None or not known:
-        return
     low, high = min(known, key=lambda each: each[0]), max(known, key=lambda each: each[0])
     source = f"the cheapest and the dearest rent that is known: {low[1].said.source}; {high[1].said.source}"
     day = min(low[1].said.as_of, high[1].said.as_of)

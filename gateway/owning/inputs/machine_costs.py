@@ -36,13 +36,13 @@ def owned(entry: ScenarioEntry, exchange: Exchange, machines: Mapping[str, Machi
     _else(bill)
     _say_what_is_missing(bill)
     hardware = entry.hardware
-    told.figure("hardware.gpu", hardware.gpu, "", told.stated(hardware))
-    told.figure("hardware.count", Fraction(hardware.count), "GPUs", told.stated(hardware))
+    told.figure("hardware.gpu", hardware.gpu, "", told.stated())
+    told.figure("hardware.count", Fraction(hardware.count), "GPUs", told.stated())
     replicas = told.chosen(
         "replicas", Fraction(hardware.replicas), "replicas", bill.said_or_default(hardware, "replicas")
     )
     if hardware.spares:
-        told.figure("hardware.spares", Fraction(hardware.spares), "replicas", told.stated(hardware))
+        told.figure("hardware.spares", Fraction(hardware.spares), "replicas", told.stated())
     committed = max(hardware.committed_months, hardware.reserved.months if hardware.reserved else 0)
     if committed:
         told.figure("hardware.committed_months", Fraction(committed), "months", told.stated(hardware))
@@ -83,7 +83,7 @@ class _Bill:
 
     def said_or_default(self, part: HardwareEntry, key: str) -> Origin:
         if key in part.model_fields_set:
-            return self.told.stated(part)
+            return self.told.stated()
         return Origin("default", "nobody stated it: one replica at least")
 
 

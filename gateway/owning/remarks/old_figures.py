@@ -45,9 +45,9 @@ def _note(kind: str, figures: Sequence[Figure], today: date) -> Iterator[Note]:
     first = figures[0]
     names = ", ".join(figure.name for figure in figures)
     age = first.age_days(today)
-    if age is None or first.as_of is None:
+    if first.as_of is None:
         yield Note(f"{kind}_without_day", {"names": names, "source": first.source})
-    elif age < 0:
+    elif age is None:
         yield Note(f"{kind}_of_tomorrow", {"names": names, "as_of": first.as_of.isoformat(), "source": first.source})
     elif age > (OLD_RATE_DAYS if kind == "rate" else OLD_PRICE_DAYS):
         facts: dict[str, Fact] = {"names": names, "days": age, "as_of": first.as_of.isoformat()}

@@ -371,7 +371,7 @@ async def test_great_and_small_volumes_are_written_as_portuguese_counts_them(own
     great = await opened(owner, "?scenario=moonshot&tokens_per_day=90000000000000")
     thousand = await opened(owner, "?scenario=moonshot&tokens_per_day=999960000")
 
-    assert "compensa a partir de 32.000 tokens por dia" in small.text
+    assert "vai de 26.667 a 53.333 tokens por dia" in small.text
     assert not re.search(r"\d de tokens", small.text)
     assert f"hoje 90,0{NARROW}tri por dia" in great.text
     assert f"hoje 1,0{NARROW}bi por dia" in thousand.text

@@ -32,10 +32,6 @@ def test_all_that_is_drawn_is_nearly_twice_what_the_boards_draw() -> None:
     assert round(energy_usd(ALL_IN, ONE, TARIFF), 2) == Fraction("9699.07")
 
 
-def test_a_tax_on_energy_comes_on_top_of_the_tariff() -> None:
-    assert energy_usd(Fraction(1), ONE, Fraction(1, 10), Fraction("0.18")) == Fraction("86.14")
-
-
 def test_a_tariff_of_the_evening_counts_for_its_hours() -> None:
     evening = Band(Fraction(18), Fraction(21), Fraction("0.60"))
 

@@ -306,6 +306,18 @@ async def test_less_than_an_hour_has_no_volume(store: Store, opened: AsyncEngine
     assert (found.tokens, found.tokens_per_month, found.enough) == (0, None, "nothing")
 
 
+@pytest.mark.parametrize(("now", "running"), [("2026-11-02T10:59", 100), ("2026-11-02T11:00", 0)])
+async def test_what_only_the_running_hour_has_is_told_apart(
+    store: Store, opened: AsyncEngine, pack: Pack, now: str, running: int
+) -> None:
+    await write(store, [Made(at("2026-11-02T10:20"), Usage(fresh=90, output=10))])
+
+    found = await observed(opened, pack, since("30d", at(now), SAO_PAULO), now=at(now))
+
+    assert (found.tokens, found.running_tokens) == (100 - running, running)
+    assert found.as_dict()["running_tokens"] == running
+
+
 async def test_one_call_counts_from_its_hour_on(store: Store, opened: AsyncEngine, pack: Pack) -> None:
     await write(store, [Made(at("2026-11-02T09:40"), Usage(fresh=90, output=10))])
 

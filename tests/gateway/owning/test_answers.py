@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -17,15 +18,19 @@ from gateway.economics.profiles import Point, Profile
 from gateway.economics.scenario import DAYS_A_MONTH, MILLION, Mix
 from gateway.errors import BadRequest
 from gateway.ledger.traffic import Observed
-from gateway.owning import words
+from gateway.owning import words, written
 from gateway.owning.answers import Answer, Note, Reason, Verdict, answer
 from gateway.owning.figures import OF_OVERRIDE
 from gateway.owning.questions import OVERRIDES, Override, Question, overrides_of
+from gateway.owning.scenarios import bundled
 from gateway.owning.shown import shown
+from gateway.settings import ROOT
 from policies.scenario_file import read_scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from policies.scenarios import ScenarioEntry
 
 AT = date(2026, 12, 1)
 MOONSHOT = "{currency: USD, per_million: {input: 3.00, cached: 0.30, output: 15.00}}"
@@ -409,7 +414,17 @@ def test_an_empty_ledger_is_no_volume_of_zero() -> None:
     found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, "ledger"), traffic=empty)
 
     assert found.scenario.traffic.tokens_per_month is None
-    assert {"ledger_nothing", "no_volume", "default_mix", "default_peak"} <= {note.code for note in found.notes}
+    assert {"ledger_nothing", "no_volume_seen", "default_mix", "default_peak"} <= {note.code for note in found.notes}
+
+
+def test_traffic_of_the_running_hour_alone_is_told_apart_from_none() -> None:
+    now = datetime(2026, 11, 30, tzinfo=UTC)
+    seen = Observed(now, now, UTC, running_tokens=500)
+    found = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT), None, seen)
+
+    told = [words.note(note) for note in found.notes]
+    assert any(text.startswith("All that the ledger saw of these models, 500 tokens, is of the hour") for text in told)
+    assert not any("--from-ledger" in text for text in told)
 
 
 def test_the_verdict_is_what_the_intervals_say() -> None:
@@ -492,12 +507,92 @@ def codes(found: Answer) -> set[str]:
     return {note.code for note in found.notes}
 
 
-def test_machines_that_cannot_hold_the_model_are_cheaper_in_no_draw() -> None:
-    found = ask(scenario("b200", 8, "usd_per_gpu_hour: 0.50", MOONSHOT, TODAY))
+@pytest.mark.parametrize("capacity", ["none", DSPARK])
+def test_of_machines_that_cannot_hold_the_model_nothing_is_compared_with_today(capacity: str) -> None:
+    found = ask(scenario("b200", 8, "usd_per_gpu_hour: 0.50", MOONSHOT, TODAY, capacity))
+    told = shown(found)
 
-    assert (found.verdict, found.reason) == ("never", "arithmetic_cannot_hold")
-    assert found.band is not None
-    assert found.band.probability == 0
+    assert (found.verdict, found.holding.holds) == ("never", False)
+    assert (told["band"], told["hybrid"], told["payback"], told["break_even"]["times_today"]) == (None,) * 4
+    assert told["today"] == {
+        **dict.fromkeys(("own_usd", "utilisation", "idle_usd", "implied_premium")),
+        "million_tokens_per_month": pytest.approx(399.467 * 730 / 24),
+        "million_tokens_per_day": pytest.approx(399.467),
+        "hosted_usd": pytest.approx(float(found.hosted_usd or 0)),
+    }
+    page = break_even_text.page(found)
+    assert "times what it takes" not in page
+    assert "owning is cheaper in" not in page
+    assert "    own " not in page
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        *((name, entry) for name, entry in bundled().items()),
+        *(
+            (path.stem, entry)
+            for path in sorted((ROOT / "docs" / "examples").glob("*.yaml"))
+            for entry in read_scenarios(path.name, path.read_bytes()).scenarios.values()
+        ),
+    ],
+)
+def test_the_answer_lies_among_the_draws_around_it(name: str, entry: ScenarioEntry) -> None:
+    found = answer(Question(entry, name), AT, None, None, {})
+
+    if found.band is None:
+        assert found.holding.holds is False
+        return
+    needed = float(found.result.tokens_per_month or 0)
+    low, high = (inf if end is None else end for end in (found.band.p5, found.band.p95))
+    assert low <= needed <= high
+
+
+def test_stated_shares_are_drawn_near_themselves() -> None:
+    stated = ask(scenario("b300", 8, "rent_from: flatkey", FLATKEY, "{mix: {input: 4, output: 1}, cached_share: 90%}"))
+    assumed = ask(scenario("b300", 8, "rent_from: flatkey", FLATKEY, "{peak_to_mean: 1}"))
+
+    drawn = {name: (float(each.low), float(each.high)) for name, each in stated.scenario.ranges}
+    assert drawn["output_share"] == (0.1, 0.3)
+    assert drawn["cached_share"] == (0.85, 0.95)
+    assert dict(assumed.scenario.ranges)["cached_share"].high == Fraction(19, 20)
+
+
+@pytest.mark.parametrize(
+    ("hosted", "least"),
+    [
+        (MOONSHOT, 0.6),
+        (FLATKEY, 0.8),
+        (MOONSHOT.replace("currency", "multiplier: 0.6, currency"), 0.8),
+        (MOONSHOT.replace("15.00", "14.00"), 0.8),
+    ],
+)
+def test_only_a_maker_s_list_price_is_taken_for_one_that_resellers_undercut(hosted: str, least: float) -> None:
+    found = ask(scenario("b300", 8, "rent_from: flatkey", hosted))
+
+    assert float(dict(found.scenario.ranges)["price_factor"].low) == least
+
+
+def test_where_most_draws_say_something_else_the_answer_says_so() -> None:
+    ranges = "ranges: {usd_per_gpu_hour: [7, 7.34, 90]}\n"
+    sure = ask(scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, FLAT[:-1] + ", tokens_per_day: 300000000}"))
+    unsure = ask(
+        scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, FLAT[:-1] + ", tokens_per_day: 300000000}", more=ranges)
+    )
+
+    assert (sure.verdict, unsure.verdict) == ("yes", "yes")
+    assert not {"draws_say_no", "draws_say_yes"} & codes(sure)
+    assert "draws_say_no" in codes(unsure)
+
+
+def test_none_of_the_tokens_on_own_machines_is_no_mixture() -> None:
+    found = ask(
+        scenario("b300", 8, "usd_per_gpu_hour: 7.34", MOONSHOT, BUSY[:-1] + ", tokens_per_day: 1000000}", DSPARK)
+    )
+
+    assert found.hybrid is not None
+    assert found.hybrid.replicas == 0
+    assert "both" not in break_even_text.page(found)
 
 
 def test_what_cannot_hold_the_model_is_said_before_the_service_level(profiles: Mapping[str, Profile]) -> None:
@@ -507,6 +602,8 @@ def test_what_cannot_hold_the_model_is_said_before_the_service_level(profiles: M
 
     assert found.reason == "does_not_hold"
     assert "cannot hold Kimi K3 (native)" in words.reason(found)
+    assert "does not hold the model" in break_even_text.page(found)
+    assert "is full before it pays" not in break_even_text.page(found)
 
 
 def test_several_replicas_and_spares_are_named_with_what_they_carry_and_cost() -> None:
@@ -631,8 +728,8 @@ def test_the_money_of_the_break_even_is_that_of_its_machines() -> None:
     ],
 )
 def test_what_is_not_nothing_never_looks_like_nothing(amount: str, english: str, portuguese: str) -> None:
-    assert words.usd(Fraction(amount)) == english
-    assert words.usd(Fraction(amount), "pt") == portuguese
+    assert written.usd(Fraction(amount)) == english
+    assert written.usd(Fraction(amount), "pt") == portuguese
 
 
 def test_the_volume_of_a_household_is_not_written_as_none() -> None:

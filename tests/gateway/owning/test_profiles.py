@@ -50,7 +50,7 @@ def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
 
     assert path == tmp_path / "capacity" / "our-k3-2026-12-01.yaml"
     assert profiles.profiles(tmp_path, TODAY)["our-k3-2026-12-01"] == replace(PROFILE, name="our-k3-2026-12-01")
-    assert profiles.cached_tps(profiles.profiles(tmp_path, TODAY)["our-k3"]) == 250_000
+    assert profiles.profiles(tmp_path, TODAY)["our-k3"].cached_tps == 250_000
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=40)
@@ -120,7 +120,7 @@ def test_public_curves_stand_beside_the_owners(tmp_path: Path) -> None:
     assert set(public) == set(published.profiles())
     assert set(found) == {*public, "our-k3", "our-k3-2026-12-01"}
     assert all(profile.source and profile.quality != "measured" for profile in public.values())
-    assert {profiles.cached_tps(profile) for profile in public.values()} == {None}
+    assert {profile.cached_tps for profile in public.values()} == {None}
 
 
 def test_a_public_curve_keeps_its_rates() -> None:

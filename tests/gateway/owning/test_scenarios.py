@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
+from gateway.catalog.hardware import gpus
+from gateway.catalog.models import models
 from gateway.cli import break_even_text
 from gateway.economics.profiles import Point, Profile
 from gateway.economics.scenario import HOURS_A_MONTH, Capacity, Cost, LanePrice
@@ -17,9 +19,15 @@ from gateway.errors import BadRequest
 from gateway.ledger.traffic import Enough, NoGrowth
 from gateway.owning import words
 from gateway.owning.answers import answer
+from gateway.owning.fits import asking as fits
+from gateway.owning.fits.places import Given
+from gateway.owning.inputs.carried import carried
+from gateway.owning.inputs.holding import holding
+from gateway.owning.profiles import Measured
 from gateway.owning.questions import Question, overrides_of
 from gateway.owning.remarks.seen_words import WORDS as SEEN
 from gateway.owning.scenarios import Built, built, bundled, ledger_days, ledger_models
+from gateway.owning.told import Told
 from gateway.settings import HOME_PACK, ROOT
 from policies.load import load_pack
 from policies.scenario_file import read_scenarios
@@ -451,6 +459,7 @@ def test_a_profile_of_other_machines_says_so() -> None:
     found = put_together(PROFILED, profiles={"ours": profile("derived", gpus=16)})
 
     assert {"other_profile", "derived_profile"} <= codes(found)
+    assert found.told.notes[0].code == "other_profile"
 
 
 def test_an_unknown_profile_is_refused() -> None:
@@ -471,7 +480,7 @@ def test_an_unknown_accelerator_is_taken_and_said_to_be_unknown() -> None:
 
     assert found.holding.holds is None
     assert "unknown_gpu" in codes(found)
-    assert "usd_per_gpu_hour" not in found.ranges
+    assert found.ranges["usd_per_gpu_hour"].high == Fraction("7.34") * Fraction(6, 5)
 
 
 def test_a_form_that_a_model_has_not_is_refused() -> None:
@@ -490,13 +499,128 @@ def test_ranges_that_are_stated_go_before_the_assumed_ones() -> None:
     assert (origins["ranges.usd_per_gpu_hour.low"], origins["ranges.cached_share.low"]) == ("stated", "default")
 
 
-def test_the_assumed_rents_are_those_of_the_catalog() -> None:
-    found = put_together(HARDWARE + HOSTED)
+def test_a_rent_of_the_catalog_is_drawn_from_all_of_them_and_a_stated_one_near_itself() -> None:
+    listed = put_together(HARDWARE.replace("usd_per_gpu_hour: 7.34", "rent_from: flatkey") + HOSTED)
+    stated = put_together(HARDWARE + HOSTED)
 
-    assert (found.ranges["usd_per_gpu_hour"].low, found.ranges["usd_per_gpu_hour"].high) == (
-        Fraction("2.34"),
-        Fraction("14.04"),
-    )
+    ends = [(float(each.ranges["usd_per_gpu_hour"].low), float(each.ranges["usd_per_gpu_hour"].high)) for each in
+            (listed, stated)]  # fmt: skip
+    assert ends == [(2.34, 14.04), (5.872, 8.808)]
+
+
+@pytest.mark.parametrize("name", sorted(gpus()))
+def test_what_holds_a_model_is_what_fit_says(name: str) -> None:
+    wanted = {"no": False, "native_verified": True, "native_unverified": True, "quant_gpu": True}
+    for model in models().values():
+        for quant in model.quants:
+            for count in (1, 2, 8, 16, 64):
+                hardware = f"hardware: {{gpu: {name}, count: {count}, usd_per_gpu_hour: 1}}\n"
+                text = f"model: {model.name}\nquant: {quant.name}\n{hardware}{HOSTED}"
+                [(key, entry)] = read_scenarios("case.yaml", text.encode()).scenarios.items()
+                held = holding(entry, Told(key, AT, {}))
+                if not (gpus()[name].is_known or gpus()[name].kind == "nas"):
+                    assert held.holds is None
+                    continue
+                context = min(32_768, model.max_context)
+                asked = fits.Question(given=Given(gpu=name, count=count), model=model.name, quant=quant.name)
+                fitted = fits.asking(replace(asked, context=context), AT, None).fitted()
+                assert held.holds is wanted.get(fitted.verdict), (text, fitted.verdict)
+                assert (held.holds is False) or not held.instead
+
+
+def test_weights_that_go_in_without_room_beside_them_are_not_held() -> None:
+    text = "model: qwen3-32b\nhardware: {gpu: rtx5090, count: 2, usd_per_gpu_hour: 1}\n" + HOSTED
+    [entry] = read_scenarios("x.yaml", text.encode()).scenarios.values()
+
+    found = answer(Question(entry, "x"), AT, None, None, {})
+
+    assert (found.holding.holds, found.verdict) == (False, "never")
+    assert found.holding.needed_bytes is not None
+    assert found.holding.needed_bytes > (found.holding.there_bytes or 0)
+    reason = words.reason(found).replace("\N{NO-BREAK SPACE}", " ")
+    assert "have 68.4 GB; the weights of Qwen3 32B (native) take 65 GB, and with cache and workspace it is" in reason
+    assert "What holds it: 3 × RTX5090. These machines hold its form 4-bit." in reason
+    assert "comportam" in words.reason(found, "pt")
+
+
+def test_the_example_of_a_home_is_held_by_its_machines() -> None:
+    lines = (HOME_PACK / "break_even.yaml").read_text().partition("# scenarios:")[2].splitlines()
+    text = "scenarios:\n" + "\n".join(line.removeprefix("# ") for line in lines)
+    [(name, entry)] = read_scenarios("break_even.yaml", text.encode()).scenarios.items()
+
+    assert (name, holding(entry, Told(name, AT, {})).holds) == ("two-cards", True)
+
+
+@pytest.mark.parametrize(("seen", "limited"), [(None, False), (9_216, False), (262_144, True)])
+def test_memory_ends_a_profile_where_requests_are_longer_than_measured(seen: int | None, limited: bool) -> None:
+    [entry] = read_scenarios("x.yaml", PROFILED.encode()).scenarios.values()
+    told = Told("x", AT, {})
+
+    found = carried(entry, {"ours": profile()}, told, seen)
+
+    assert found.capacity is not None
+    [concurrency] = [figure.value for figure in told.figures if figure.name == "capacity.concurrency"]
+    notes = {note.code: note for note in told.notes}
+    assert (found.capacity.decode_tps < 5000) is limited
+    assert ("memory_limits" in notes) is limited
+    if limited:
+        [most] = [notes["memory_limits"].facts["concurrency"]]
+        assert isinstance(most, int)
+        assert float(Fraction(concurrency)) == pytest.approx(most)
+        assert "requests of 262,144 tokens at once on 8 × b300" in words.note(notes["memory_limits"])
+
+
+def test_a_profile_that_begins_beyond_what_memory_holds_says_that_it_is_too_much() -> None:
+    busy = replace(profile(), points=profile().points[2:], quality="published")
+    [entry] = read_scenarios("x.yaml", PROFILED.encode()).scenarios.values()
+    told = Told("x", AT, {})
+
+    found = carried(entry, {"ours": busy}, told, 1_000_000)
+
+    assert found.capacity is not None
+    assert found.capacity.decode_tps == 5000
+    assert "memory_below_profile" in {note.code for note in told.notes}
+
+
+def test_cached_input_without_a_rate_is_told_to_be_no_work() -> None:
+    rates = "capacity: {prefill_tps: 20000, decode_tps: 5000%s}\n"
+    cached = "traffic: {cached_share: 80%}\n"
+    silent = put_together(HARDWARE + HOSTED + cached + rates % "")
+    stated = put_together(HARDWARE + HOSTED + cached + rates % ", cached_tps: 90000")
+    without = put_together(HARDWARE + HOSTED + "traffic: {cached_share: 0}\n" + rates % "")
+
+    figures = [
+        [(each.value, each.origin) for each in found.told.figures if each.name == "capacity.cached_tps"]
+        for found in (silent, stated, without)
+    ]
+    assert figures == [[("∞", "default")], [(90_000, "stated")], []]
+    assert ["cached_is_no_work" in codes(found) for found in (silent, stated, without)] == [True, False, False]
+
+
+def test_a_profile_that_somebody_stopped_says_so() -> None:
+    whole = profile()
+    stopped = Measured(**{name: getattr(whole, name) for name in Profile.__slots__}, stopped="it was stopped")
+
+    found = put_together(PROFILED, profiles={"ours": stopped})
+
+    [note] = [note for note in found.told.notes if note.code == "stopped_profile"]
+    assert words.note(note) == "Profile ours ended early (it was stopped): it may carry more than it says."
+    assert "stopped_profile" not in codes(put_together(PROFILED, profiles={"ours": whole}))
+
+
+def test_a_profile_of_another_model_is_refused() -> None:
+    other = replace(profile(), model="qwen3-32b")
+
+    with pytest.raises(BadRequest, match=re.escape("'ours' is of Qwen3 32B, and the scenario of Kimi K3")):
+        put_together(PROFILED, profiles={"ours": other})
+
+
+def test_where_a_price_was_read_says_nothing_of_the_machines() -> None:
+    found = put_together(HARDWARE.replace("}", ", source: price page, as_of: 2026-11-01}") + HOSTED)
+
+    sources = {figure.name: figure.source for figure in found.told.figures}
+    assert sources["hardware.usd_per_gpu_hour"] == "price page"
+    assert "price page" not in (sources["hardware.gpu"], sources["hardware.count"])
 
 
 def test_whose_traffic_a_scenario_is_about() -> None:
@@ -548,12 +672,18 @@ def test_what_privacy_keeps_home_is_told() -> None:
 
 
 def test_an_engine_narrows_what_is_known_to_run() -> None:
-    any_engine = put_together("hardware: {gpu: b300, count: 8, usd_per_gpu_hour: 7.34}\n" + HOSTED)
-    other = put_together("engine: llama_server\nhardware: {gpu: b300, count: 8, usd_per_gpu_hour: 7.34}\n" + HOSTED)
+    text = "model: kimi-k3.1-pro\nhardware: {gpu: b300, count: 8, usd_per_gpu_hour: 7.34}\n" + HOSTED
+    known = put_together("engine: sglang\n" + text)
+    other = put_together("engine: vllm\n" + text)
 
-    assert any_engine.holding.holds is True
-    assert other.holding.holds is None
+    assert (known.holding.holds, other.holding.holds) == (True, True)
+    assert "unverified_shape" not in codes(known)
     assert "unverified_shape" in codes(other)
+
+
+def test_an_engine_that_cannot_read_the_form_is_refused() -> None:
+    with pytest.raises(BadRequest, match=re.escape("llama.cpp does not read native of Kimi K3")):
+        put_together("engine: llama_server\n" + HARDWARE + HOSTED)
 
 
 def test_a_machine_s_purchase_is_counted_at_the_rate_of_its_day() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli import break_even_text
+from gateway.owning import published
 from gateway.owning.answers import answer
 from gateway.owning.questions import OVERRIDES, Question
 from gateway.settings import ROOT
@@ -19,7 +20,7 @@ DOCUMENT = (ROOT / "docs" / "break-even.md").read_text()
 QUOTED: list[tuple[str, list[str]]] = []
 for _block in re.findall(r"```\n(\$ .*?)```", DOCUMENT, re.DOTALL):
     for _file, _said in re.findall(r"\$ \./soleira break-even --scenario-file (\S+)\n((?:(?!\$).*\n)*)", _block):
-        QUOTED.append((_file, _said.splitlines()))
+        QUOTED.append((_file, [_line for _line in _said.splitlines() if _line != "…"]))
 
 
 def page(file: Path) -> list[str]:
@@ -44,11 +45,29 @@ def test_every_example_is_in_the_document() -> None:
     }
 
 
-@pytest.mark.parametrize("schema", [ScenarioEntry, HardwareEntry, HostedEntry, SiteEntry, TrafficEntry])
-def test_every_key_is_documented(schema: type[ScenarioEntry]) -> None:
-    names = [field.alias or name for name, field in schema.model_fields.items()]
+FIRST_COLUMN = [row.split(" | ")[0] for row in DOCUMENT.splitlines() if row.startswith("| `")]
+KEYS = {key.lstrip(".") for cell in FIRST_COLUMN for key in re.findall(r"`([^`]+)`", cell)}
 
-    assert [name for name in names if not re.search(rf"[`.{{, ]{name}\b", DOCUMENT)] == []
+
+@pytest.mark.parametrize(
+    ("within", "schema"),
+    [("", ScenarioEntry), ("hardware.", HardwareEntry), ("hosted.", HostedEntry), ("traffic.", TrafficEntry)],
+)
+def test_every_key_stands_in_the_table(within: str, schema: type[ScenarioEntry]) -> None:
+    names = {field.alias or name for name, field in schema.model_fields.items()} - {"source", "as_of"}
+    parts = {key.removeprefix(within).split(".")[0].split(":")[0] for key in KEYS}
+
+    assert sorted(names - parts) == []
+
+
+def test_every_key_of_a_site_is_documented() -> None:
+    [row] = [row for row in DOCUMENT.splitlines() if row.startswith("| `site` |")]
+
+    assert [name for name in SiteEntry.model_fields if not re.search(rf"\b{name}\b", row)] == ["source", "as_of"]
+
+
+def test_every_published_profile_is_named() -> None:
+    assert sorted(key for key in KEYS if key.startswith("k3-")) == sorted(published.profiles())
 
 
 def test_every_input_that_can_be_changed_is_documented() -> None:
