@@ -83,7 +83,7 @@ def break_even(
         _profiles(settings, entry, uses_ledger),
     )
     if as_json:
-        return options.print_json(shown(found))
+        return options.print_sentences(shown(found))
     return typer.echo(break_even_text.page(found, get_terminal_size().columns if sys.stdout.isatty() else None))
 
 

@@ -118,7 +118,7 @@ def fit(
         return _forms(question, today, here, as_json=as_json)
     found = fits.answer(question, today, here)
     if as_json:
-        return options.print_json(as_dict(found, today))
+        return options.print_sentences(as_dict(found, today))
     for line in _page(found, today):
         typer.echo(line)
 
@@ -131,7 +131,7 @@ def _forms(question: Question, today: date, here: Machine | None, *, as_json: bo
     """Every form: what it takes, whether it fits, how fast it may be."""
     answers = fits.every_form(question, today, here)
     if as_json:
-        return options.print_json([as_dict(each, today) for each in answers])
+        return options.print_sentences([as_dict(each, today) for each in answers])
     width = max(len(each.quant.name) for each in answers)
     first = answers[0]
     form, memory, speed = _HEADINGS

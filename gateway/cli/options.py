@@ -47,3 +47,8 @@ def counted(number: int, noun: str) -> str:
 def print_json(value: object) -> None:
     """Print a value as JSON for programs to read."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_sentences(value: object) -> None:
+    """The same of a value with sentences, whose blanks are plain ones: those that keep a line together are for eyes."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2).replace("\N{NO-BREAK SPACE}", " "))
