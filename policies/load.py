@@ -66,6 +66,7 @@ def load_pack(folder: Path, models: Path | None = None) -> Pack:
         collections=_collections(files.collections.value),
         machines=files.machines.value.machines if files.machines else {},
         scenarios=files.machines.value.scenarios if files.machines else {},
+        rents=files.machines.value.rents if files.machines else (),
         loopback_zone=next(zone for zone in zones.values() if checks.on_this_machine(zone.addresses)),
         max_output=rules.max_output,
         keep_alive=rules.keep_alive,

@@ -20,7 +20,7 @@ from policies.budgets import Currency
 from policies.fields import Strict, Word
 from policies.prices import TokenPrice
 from policies.problems import closest
-from policies.scenarios import ScenarioEntry, rate_problems, without_rate
+from policies.scenarios import RentRow, ScenarioEntry, rate_problems, without_rate
 from policies.zones import Addresses, parse_address
 
 if TYPE_CHECKING:
@@ -180,6 +180,8 @@ class BreakEvenFile(Strict):
     machines: dict[Word, Machine] = Field(default_factory=dict)
     scenarios: dict[Word, ScenarioEntry] = Field(default_factory=dict)
     """Questions whether owning is cheaper, by name."""
+    rents: tuple[RentRow, ...] = ()
+    """What others ask for accelerators, beside the hardware catalog's."""
 
 
 def currency_problems(source: Source, file: BreakEvenFile, rates: Collection[str]) -> Iterator[Problem]:
@@ -194,7 +196,11 @@ def currency_problems(source: Source, file: BreakEvenFile, rates: Collection[str
 def scenario_problems(
     source: Source, file: BreakEvenFile, deployments: Collection[str], rates: Collection[str]
 ) -> Iterator[Problem]:
-    """What the pack's scenarios name and there is not: deployments, machines, rates of exchange."""
+    """What the pack's scenarios and rents name and there is not: deployments, machines, rates of exchange."""
+    own = {rate.currency for entry in file.scenarios.values() for rate in entry.exchange_rates}
+    for index, row in enumerate(file.rents):
+        if row.currency not in {"USD", *rates, *own}:
+            yield source.problem(("rents", index, "currency"), without_rate(row.currency))
     for name, entry in file.scenarios.items():
         path = ("scenarios", name)
         yield from rate_problems(source, path, entry, rates)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from policies.machines import Machine
     from policies.prices import ExchangeRate, Surcharge
     from policies.pricing import Priced
-    from policies.scenarios import ScenarioEntry
+    from policies.scenarios import RentRow, ScenarioEntry
     from policies.schema import DeploymentSpec, RuleTest
     from policies.zones import Zone
 
@@ -84,6 +84,8 @@ class Pack:
     """Machines of one's own, by name: what they cost over time, beside their marginal price."""
     scenarios: Mapping[str, ScenarioEntry] = field(default_factory=dict)
     """Questions whether owning is cheaper, by name."""
+    rents: tuple[RentRow, ...] = ()
+    """What others ask for accelerators, as the owner has it."""
     priced: Mapping[str, Priced] = field(default_factory=dict)
     """What each deployment costs over time, by its name."""
     exchange_rates: tuple[ExchangeRate, ...] = ()

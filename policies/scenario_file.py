@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from policies.faults import problems_of
 from policies.machines import BreakEvenFile, Machine
 from policies.problems import PackError, closest
-from policies.scenarios import ScenarioEntry, rate_problems
+from policies.scenarios import RentRow, ScenarioEntry, rate_problems
 from policies.source import read_source
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class ScenarioFile:
     machines: Mapping[str, Machine]
     """Those that stand beside the scenarios."""
     is_single: bool
+    rents: tuple[RentRow, ...] = ()
+    """The same."""
 
     def check(self, rates: Collection[str], machines: Mapping[str, Machine]) -> None:
         """PackError for currencies without a rate and machines that neither the file nor the pack in use has."""
@@ -55,13 +57,13 @@ class ScenarioFile:
 def read_scenarios(file: str, data: bytes) -> ScenarioFile:
     """Read a file; PackError with line and key for all that is wrong with its shape."""
     source = read_source(file, data)
-    if isinstance(source.tree, dict) and not source.tree.keys() & {"scenarios", "machines"}:
+    if isinstance(source.tree, dict) and not source.tree.keys() & {"scenarios", "machines", "rents"}:
         name = PurePath(file).stem
         return ScenarioFile(source, {name: _checked(source, ScenarioEntry)}, {}, is_single=True)
     whole = _checked(source, BreakEvenFile)
     if not whole.scenarios:
         raise PackError([source.problem((), "has no scenario: add one under `scenarios`")])
-    return ScenarioFile(source, whole.scenarios, whole.machines, is_single=False)
+    return ScenarioFile(source, whole.scenarios, whole.machines, is_single=False, rents=whole.rents)
 
 
 def _checked(source: Source, schema: type[_M]) -> _M:

@@ -125,6 +125,20 @@ class RentEntry(Sourced):
         return self
 
 
+class RentRow(Strict):
+    """One rent of a list that the owner keeps: what somebody asks for one accelerator by the hour."""
+
+    name: Word
+    """Whose it is: `rent_from` names it."""
+    gpu: Word
+    per_gpu_hour: Positive
+    currency: Currency
+    contract: Name | None = None
+    """`on demand`, `12 months`."""
+    source: Name
+    as_of: date
+
+
 class PurchaseEntry(Bought, Sourced):
     """What one replica costs to buy, and what it is worth at the end of its life."""
 
@@ -147,7 +161,7 @@ class HardwareEntry(Sourced):
     usd_per_gpu_hour: Positive | None = None
     rent: RentEntry | None = None
     rent_from: Word | None = None
-    """Whose rent for this accelerator of the hardware catalog: `flatkey`."""
+    """Whose rent for this accelerator: a row of `rents` in the same file, else of the hardware catalog: `flatkey`."""
     capex: PurchaseEntry | None = None
     machine: Word | None = None
     """An entry under `machines`, each of which is one replica: its capex, rent, energy and staff."""

@@ -104,10 +104,6 @@ class Gpu:
         """Where one of its figures comes from."""
         return self.figures.get(name, self.said)
 
-    def rent(self, name: str) -> Rent:
-        """The rent of that name; LookupError that says what there is."""
-        return Named(f"rent of a {self.title}", {rent.name: rent for rent in self.rents}, {}).find(name)
-
 
 def gpus() -> dict[str, Gpu]:
     """Every accelerator, by its short name."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gateway.economics.profiles import Profile
-    from policies.machines import Machine
     from policies.pack import Pack
     from policies.scenario_file import ScenarioFile
     from policies.scenarios import ScenarioEntry
@@ -76,7 +75,14 @@ def break_even(
     name, entry = _chosen(scenario, file.scenarios if file else scenarios_of(of) if of else {})
     uses_ledger = bool(from_ledger) or asks_ledger(entry)
     found = answer(
-        Question(entry, name, overrides, ledger_leads=bool(from_ledger), machines=file.machines if file else {}),
+        Question(
+            entry,
+            name,
+            overrides,
+            ledger_leads=bool(from_ledger),
+            machines=file.machines if file else {},
+            rents=file.rents if file else (),
+        ),
         datetime.now(UTC).date(),
         of,
         _house().seen(settings, of, entry, from_ledger) if uses_ledger and of else None,
@@ -111,21 +117,22 @@ def _changes(texts: Sequence[str]) -> dict[str, str]:
 
 def _pack(settings: Settings, file: ScenarioFile | None, uses_ledger: bool) -> Pack | None:
     """The pack, unless all that is asked stands in a file."""
-    if file is not None and not uses_ledger and not any(_leans(e, file.machines) for e in file.scenarios.values()):
+    if file is not None and not uses_ledger and not any(_leans(each, file) for each in file.scenarios.values()):
         return None
     pack: Pack = _house().pack_of(settings)
     return pack
 
 
-def _leans(entry: ScenarioEntry, machines: Mapping[str, Machine]) -> bool:
+def _leans(entry: ScenarioEntry, file: ScenarioFile) -> bool:
     """True if the scenario names what only a pack has: a deployment, a machine, a rate of exchange, a ledger."""
     named = entry.hardware.machine
-    if entry.hosted.deployment is not None or asks_ledger(entry) or (named is not None and named not in machines):
+    if entry.hosted.deployment is not None or asks_ledger(entry) or (named is not None and named not in file.machines):
         return True
     known = {"USD", *(rate.currency for rate in entry.exchange_rates)}
     used = set(entry.currencies)
     if named is not None:
-        used |= machines[named].currencies
+        used |= file.machines[named].currencies
+    used |= {row.currency for row in file.rents if row.name == entry.hardware.rent_from}
     return not used <= known
 
 

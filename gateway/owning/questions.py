@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from policies.machines import Machine
-    from policies.scenarios import ScenarioEntry
+    from policies.scenarios import RentRow, ScenarioEntry
 
 Override = Literal[
     "usd_per_gpu_hour",
@@ -81,6 +81,8 @@ class Question:
     """True: what the ledger saw goes before what the scenario states of its traffic; False: it only fills gaps."""
     machines: Mapping[str, Machine] = field(default_factory=dict)
     """Those that stand beside a scenario in a file of its own; the pack's are known as well."""
+    rents: tuple[RentRow, ...] = ()
+    """The same."""
 
 
 def overrides_of(texts: Mapping[str, str]) -> dict[Override, Fraction]:

@@ -16,7 +16,8 @@ from gateway.owning.inputs.default_ranges import ranges
 from gateway.owning.inputs.exchange import Exchange
 from gateway.owning.inputs.holding import holding
 from gateway.owning.inputs.host_prices import hosted
-from gateway.owning.inputs.machine_costs import owned
+from gateway.owning.inputs.machine_costs import Known, owned
+from gateway.owning.inputs.rents import Rents
 from gateway.owning.told import Told
 from gateway.settings import HOME_PACK
 from policies.scenario_file import read_scenarios
@@ -89,20 +90,21 @@ def built(
     entry = question.entry
     told = Told(question.name, at, question.overrides)
     exchange = Exchange.of(entry, pack, at)
-    machines = {**({} if pack is None else pack.machines), **question.machines}
+    rents = Rents.of(entry.hardware.gpu, (*question.rents, *(() if pack is None else pack.rents)))
+    known = Known({**({} if pack is None else pack.machines), **question.machines}, rents)
     holds = holding(entry, told)
     carries = carried(entry, profiles, told, _length(observed))
     try:
         scenario = Scenario(
             traffic=traffic(entry, observed, question.ledger_leads, told),
             hosted=hosted(entry, exchange, pack, told),
-            owned=owned(entry, exchange, machines, told),
+            owned=owned(entry, exchange, known, told),
             capacity=carries.capacity,
             holds=holds.holds if carries.keeps_level else False,
             discount_per_year=entry.discount_per_year,
         )
         tell_cached(carries.capacity, scenario.traffic.mix, told)
-        found = ranges(entry, scenario, exchange, told)
+        found = ranges(entry, scenario, rents.offers(exchange), told)
     except ValueError as error:
         raise BadRequest(f"the scenario cannot be: {error}") from None
     if entry.discount_per_year:

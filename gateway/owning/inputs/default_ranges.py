@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from gateway.catalog.hardware import find_gpu
 from gateway.catalog.models import find_model
 from gateway.economics.scenario import ONE, ZERO, Range
 from gateway.economics.sensitivity import INPUTS
@@ -13,11 +12,11 @@ from gateway.owning.inputs.list_prices import listed
 from gateway.owning.told import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gateway.economics.scenario import Scenario
     from gateway.economics.sensitivity import Input
-    from gateway.owning.inputs.exchange import Exchange
+    from gateway.owning.inputs.rents import Offer
     from gateway.owning.told import Told
     from policies.scenarios import ScenarioEntry
 
@@ -41,10 +40,10 @@ _RATES = (Fraction(7, 10), Fraction(13, 10))
 _PEAK = (Fraction(1, 2), Fraction(3, 2))
 
 
-def ranges(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange, told: Told) -> dict[Input, Range]:
+def ranges(entry: ScenarioEntry, scenario: Scenario, offers: Sequence[Offer], told: Told) -> dict[Input, Range]:
     """One for each input that is uncertain and known at all, in the order of INPUTS."""
     found: dict[Input, tuple[Range, Origin]] = {}
-    for name, assumed, origin in _assumed(entry, scenario, exchange, told):
+    for name, assumed, origin in _assumed(entry, scenario, offers, told):
         if assumed.low < assumed.high:
             found[name] = (assumed, origin)
     for name, (low, mode, high) in entry.ranges.items():
@@ -65,10 +64,10 @@ def _applies(name: Input, scenario: Scenario) -> bool:
     return True
 
 
-def _assumed(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange, told: Told) -> Iterator[_Assumed]:
+def _assumed(entry: ScenarioEntry, scenario: Scenario, offers: Sequence[Offer], told: Told) -> Iterator[_Assumed]:
     """Around what the scenario has: a part of what is known, and as wide as such figures are of what is not."""
     mix, peak = scenario.traffic.mix, scenario.traffic.peak_to_mean
-    yield from _rents(entry, scenario, exchange, told)
+    yield from _rents(entry, scenario, offers, told)
     yield _prices(entry, scenario)
     if told.is_known("traffic.output_share"):
         yield "output_share", _near(mix.output), _NEAR
@@ -127,7 +126,7 @@ def _staff(scenario: Scenario) -> _Assumed:
     return "staff_usd_per_month", Range(ZERO, ZERO, half), origin
 
 
-def _rents(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange, told: Told) -> Iterator[_Assumed]:
+def _rents(entry: ScenarioEntry, scenario: Scenario, offers: Sequence[Offer], told: Told) -> Iterator[_Assumed]:
     """Of a rent out of the catalog from the cheapest to the dearest there: whose price it is matters most.
 
     What somebody states is an offer of their own: it lies near itself.
@@ -139,16 +138,10 @@ def _rents(entry: ScenarioEntry, scenario: Scenario, exchange: Exchange, told: T
         stated = Origin("default", "a fifth to either side of what is stated")
         yield "usd_per_gpu_hour", Range(mode * _FACTORS[0], mode, mode * _FACTORS[1]), stated
         return
-    gpu = find_gpu(entry.hardware.gpu)
-    known = [
-        (exchange.usd(rent.per_gpu_hour, rent.currency), rent)
-        for rent in gpu.rents
-        if rent.currency == "USD" or exchange.rate(rent.currency) is not None
-    ]
-    low, high = min(known, key=lambda each: each[0]), max(known, key=lambda each: each[0])
-    source = f"the cheapest and the dearest rent that is known: {low[1].said.source}; {high[1].said.source}"
-    day = min(low[1].said.as_of, high[1].said.as_of)
-    yield "usd_per_gpu_hour", _around(low[0], mode, high[0]), Origin("default", source, day)
+    low, high = offers[0], offers[-1]
+    source = f"the cheapest and the dearest rent that is known: {low.rent.said.source}; {high.rent.said.source}"
+    day, around = min(low.rent.said.as_of, high.rent.said.as_of), (low.usd_per_gpu_hour, high.usd_per_gpu_hour)
+    yield "usd_per_gpu_hour", _around(around[0], mode, around[1]), Origin("default", source, day)
 
 
 def _around(low: Fraction, mode: Fraction, high: Fraction) -> Range:

@@ -7,7 +7,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
-from gateway.catalog.hardware import find_gpu
 from gateway.economics.scenario import HOURS_A_MONTH, Cost, Owned, Purchase
 from gateway.economics.site import Band, colocation_usd, energy_usd, storage_usd, tariff, written_off
 from gateway.errors import BadRequest
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from gateway.economics.scenario import Line, Scope
     from gateway.owning.inputs.exchange import Exchange
+    from gateway.owning.inputs.rents import Rents
     from gateway.owning.told import Told
     from policies.amounts import Bought
     from policies.machines import Capex, Dated, Energy, Machine, Rent
@@ -27,10 +27,18 @@ if TYPE_CHECKING:
 _D = TypeVar("_D", bound="Dated")
 
 
-def owned(entry: ScenarioEntry, exchange: Exchange, machines: Mapping[str, Machine], told: Told) -> Owned:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a scenario's hardware may name."""
+
+    machines: Mapping[str, Machine]
+    rents: Rents
+
+
+def owned(entry: ScenarioEntry, exchange: Exchange, known: Known, told: Told) -> Owned:
     """One replica of the scenario's machines, and what is paid for all of them together."""
     bill = _Bill(entry, exchange, told)
-    _use(bill, machines)
+    _use(bill, known)
     _site(bill)
     _staff(bill)
     _else(bill)
@@ -91,7 +99,7 @@ def _with_tax(origin: Origin, factor: Fraction) -> Origin:
     return origin if factor == 1 else replace(origin, source=f"{origin.source}, with {float(factor):g} for taxes")
 
 
-def _use(bill: _Bill, machines: Mapping[str, Machine]) -> None:
+def _use(bill: _Bill, known: Known) -> None:
     """Rent or purchase; a rent that is changed for this look stands in the place of either."""
     hardware, told = bill.entry.hardware, bill.told
     if "usd_per_gpu_hour" in told.overrides:
@@ -101,12 +109,12 @@ def _use(bill: _Bill, machines: Mapping[str, Machine]) -> None:
     if hardware.usd_per_gpu_hour is not None:
         return _rented(bill, Fraction(hardware.usd_per_gpu_hour), told.stated(hardware))
     if hardware.rent_from is not None:
-        return _rented(bill, *_catalog_rent(bill, hardware.rent_from))
+        return _rented(bill, *_listed_rent(bill, known.rents, hardware.rent_from))
     if hardware.rent is not None:
         return _rent(bill, hardware.rent)
     if hardware.capex is not None:
         return _bought(bill, hardware.capex, told.at, told.stated(hardware.capex))
-    return _machine(bill, hardware.machine or "", machines)
+    return _machine(bill, hardware.machine or "", known.machines)
 
 
 def _rented(bill: _Bill, usd_per_gpu_hour: Fraction, origin: Origin) -> None:
@@ -121,13 +129,11 @@ def _rented(bill: _Bill, usd_per_gpu_hour: Fraction, origin: Origin) -> None:
     bill.costs.append(Cost("rent", price * bill.entry.hardware.count * HOURS_A_MONTH))
 
 
-def _catalog_rent(bill: _Bill, name: str) -> tuple[Fraction, Origin]:
-    try:
-        rent = find_gpu(bill.entry.hardware.gpu).rent(name)
-    except LookupError as error:
-        raise BadRequest(f"hardware.rent_from: {error}", param="hardware.rent_from") from None
-    source = f"{rent.said.source} ({rent.contract})"
-    return bill.exchange.usd(rent.per_gpu_hour, rent.currency), Origin("bundled", source, rent.said.as_of)
+def _listed_rent(bill: _Bill, rents: Rents, name: str) -> tuple[Fraction, Origin]:
+    offer = rents.find(name, bill.exchange)
+    said, contract = offer.rent.said, offer.rent.contract
+    source = f"{said.source} ({contract})" if contract else said.source
+    return offer.usd_per_gpu_hour, Origin("stated" if offer.is_own else "bundled", source, said.as_of)
 
 
 def _rent(bill: _Bill, rent: RentEntry) -> None:

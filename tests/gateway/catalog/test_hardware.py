@@ -89,12 +89,9 @@ def test_a_month_of_8_b300_costs_six_times_as_much_here_as_there() -> None:
 
 
 def test_8_h100_at_digitalocean_cost_2392_an_hour() -> None:
-    assert find_gpu("h100").rent("digitalocean").per_gpu_hour * 8 == Fraction("23.92")
+    rents = {rent.name: rent.per_gpu_hour for rent in find_gpu("h100").rents}
 
-
-def test_an_unknown_rent_says_which_there_are() -> None:
-    with pytest.raises(LookupError, match=r"rent of a NVIDIA B200 SXM 'nobody'.*use one of flatkey, hyperscaler"):
-        find_gpu("b200").rent("nobody")
+    assert rents["digitalocean"] * 8 == Fraction("23.92")
 
 
 def test_an_unknown_accelerator_says_which_was_probably_meant() -> None:

@@ -30,6 +30,7 @@ from gateway.owning.scenarios import Built, built, bundled, ledger_days, ledger_
 from gateway.owning.told import Told
 from gateway.settings import HOME_PACK, ROOT
 from policies.load import load_pack
+from policies.problems import PackError
 from policies.scenario_file import read_scenarios
 
 if TYPE_CHECKING:
@@ -333,6 +334,66 @@ def test_a_rent_of_the_catalog_has_its_source_and_day() -> None:
 def test_a_rent_that_the_catalog_has_not_is_refused() -> None:
     with pytest.raises(BadRequest, match="rent_from"):
         put_together("hardware: {gpu: b300, count: 8, rent_from: flatkeys}\n" + HOSTED)
+
+
+RENTS = """\
+rents:
+  - {name: vizinho, gpu: b300, per_gpu_hour: 40, currency: BRL, contract: 12 months, source: offer, as_of: 2026-11-20}
+  - {name: flatkey, gpu: b300, per_gpu_hour: 7, currency: USD, source: index, as_of: 2026-11-30}
+  - {name: vizinho, gpu: h100, per_gpu_hour: 1, currency: USD, source: offer, as_of: 2026-11-20}
+scenarios:
+  ours:
+    hardware: {gpu: b300, count: 8, rent_from: %s}
+    hosted: {currency: USD, per_million: {input: 3.00, cached: 0.30, output: 15.00}}
+    exchange_rates: [{currency: BRL, per_usd: 5, as_of: 2026-11-30, source: bank}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "usd", "source", "as_of"),
+    [
+        ("vizinho", 8, "offer (12 months)", date(2026, 11, 20)),
+        ("flatkey", 7, "index", date(2026, 11, 30)),
+    ],
+)
+def test_the_owner_s_list_of_rents_goes_before_the_catalog_in_any_currency(
+    name: str, usd: int, source: str, as_of: date
+) -> None:
+    found = from_list(RENTS % name)
+
+    told = next(figure for figure in found.told.figures if figure.name == "hardware.usd_per_gpu_hour")
+    assert told.value == usd
+    assert (told.origin, told.source, told.as_of) == ("stated", source, as_of)
+    assert found.scenario.owned.monthly(1) == usd * 8 * 730
+
+
+def test_a_rent_of_the_owner_s_is_among_those_that_are_drawn() -> None:
+    text = (RENTS % "vizinho").replace("per_gpu_hour: 40", "per_gpu_hour: 100")
+
+    assert from_list(text).ranges["usd_per_gpu_hour"].high == 20
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("rent_from: vizinho", "rent_from: vizinha", "did you mean 'vizinho'?"),
+        ("exchange_rates: [{currency: BRL, per_usd: 5, as_of: 2026-11-30, source: bank}]", "", "is in BRL"),
+    ],
+)
+def test_a_rent_that_is_not_listed_or_has_no_rate_is_refused(old: str, new: str, problem: str) -> None:
+    with pytest.raises(BadRequest, match=re.escape(problem)):
+        from_list((RENTS % "vizinho").replace(old, new))
+
+
+@pytest.mark.parametrize("key", [", source: index", ", as_of: 2026-11-30", ", currency: USD"])
+def test_a_rent_without_source_day_or_currency_is_refused(key: str) -> None:
+    with pytest.raises(PackError, match=r"rents\[1\].*is missing"):
+        from_list((RENTS % "flatkey").replace(key, "", 1))
+
+
+def from_list(text: str) -> Built:
+    file = read_scenarios("case.yaml", text.encode())
+    return built(Question(file.scenarios["ours"], "ours", machines=file.machines, rents=file.rents), AT, None, None, {})
 
 
 def test_a_site_costs_energy_by_hour_colocation_network_and_storage() -> None:
