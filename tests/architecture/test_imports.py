@@ -107,9 +107,10 @@ WALLED_IN = "gateway/upstream/litellm_child.py"
 
 
 def misplaced(path: str, source: str) -> list[str]:
-    found = {name for name in imported(source) if name in NOWHERE and (path, name) != (WALLED_IN, "httpx")}
+    known = imported(source)
+    found = {name for name in known if name in NOWHERE and (path, name) != (WALLED_IN, "httpx")}
     for package, places in PLACES.items():
-        used = any(name == package or name.startswith(f"{package}.") for name in imported(source))
+        used = any(name == package or name.startswith(f"{package}.") for name in known)
         if used and not path.startswith(places):
             found.add(package)
     return sorted(found)

@@ -114,8 +114,15 @@ async def test_the_picture_is_drawn_from_the_table_and_leads_to_the_rows(browser
         assert await visit.page.locator("[data-attempt]").count() == 2
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("locale", "screen"), [("en-US", DESK), ("pt-BR", PHONE)], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("locale", "screen", "scheme"),
+    [
+        pytest.param("en-US", DESK, "light", id="desk-light"),
+        pytest.param("pt-BR", PHONE, "dark", id="phone-dark"),
+        pytest.param("en-US", DESK, "dark", id="desk-dark", marks=pytest.mark.slow),
+        pytest.param("pt-BR", PHONE, "light", id="phone-light", marks=pytest.mark.slow),
+    ],
+)
 async def test_no_page_has_a_serious_finding(
     browser: Browser, known: House, locale: str, screen: dict[str, Any], scheme: str
 ) -> None:

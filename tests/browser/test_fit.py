@@ -94,8 +94,15 @@ async def test_a_wrong_size_is_told_beside_the_form_and_can_be_mended(browser: B
         visit.complaints[:] = [each for each in visit.complaints if "400" not in each]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("locale", "screen"), [("en-US", DESK), ("pt-BR", PHONE)], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("locale", "screen", "scheme"),
+    [
+        pytest.param("en-US", DESK, "light", id="desk-light"),
+        pytest.param("pt-BR", PHONE, "dark", id="phone-dark"),
+        pytest.param("en-US", DESK, "dark", id="desk-dark", marks=pytest.mark.slow),
+        pytest.param("pt-BR", PHONE, "light", id="phone-light", marks=pytest.mark.slow),
+    ],
+)
 async def test_no_state_of_the_page_has_a_serious_finding(
     browser: Browser, known: House, locale: str, screen: dict[str, Any], scheme: str
 ) -> None:

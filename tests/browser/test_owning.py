@@ -175,8 +175,15 @@ async def test_the_picture_is_drawn_from_the_table_with_today_and_where_owning_p
         )
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("locale", "screen"), [("en-US", DESK), ("pt-BR", PHONE)], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("locale", "screen", "scheme"),
+    [
+        pytest.param("en-US", DESK, "light", id="desk-light"),
+        pytest.param("pt-BR", PHONE, "dark", id="phone-dark"),
+        pytest.param("en-US", DESK, "dark", id="desk-dark", marks=pytest.mark.slow),
+        pytest.param("pt-BR", PHONE, "light", id="phone-light", marks=pytest.mark.slow),
+    ],
+)
 async def test_no_page_has_a_serious_finding(
     browser: Browser, known: House, locale: str, screen: dict[str, Any], scheme: str
 ) -> None:

@@ -144,6 +144,7 @@ async def test_a_file_is_found_as_soon_as_it_is_told_live_and_never_after_its_de
     assert await client.search("Onde fica a senha do cofre?", owner, 5) == []
 
 
+@pytest.mark.slow
 async def test_a_question_does_not_wait_for_documents(client: RetrievalClient, tmp_path: Path) -> None:
     path = tmp_path / "book.txt"
     path.write_text(

@@ -61,6 +61,7 @@ def test_the_demonstration_model_is_measured_and_its_profile_can_be_planned_with
     assert attempts(house.data) == [("settled", "ok", "house", 0, 16)] * done["requests"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_running_house_keeps_what_was_measured(house: RunningHouse) -> None:
     before = len(attempts(house.data))
     command = [sys.executable, "-P", "-m", "gateway.cli", "measure", "demonstration", "--contexts", "64,1024,2048"]
