@@ -119,9 +119,10 @@ class _Answering:
             finish = partial(self._listener.fail, error, self._headers(), self._broken_off(error))
         finally:
             await asyncio.shield(asyncio.ensure_future(self._conclude(entered)))
-        await finish()
         if self._answered is not None:
+            # Before the last bytes: whoever has the whole answer gets it again from here.
             await self._keeping.keep(self._answered)
+        await finish()
 
     async def _given(self) -> Finish:
         """The answer, out of the response cache where it is kept there, else from the route; all but its last bytes."""
