@@ -6,8 +6,8 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 
+from tests.browser.looks import DESK, look, on_every_screen
 from tests.browser.visit import Visit
 from tests.gateway.dashboard import books
 from tests.gateway.dashboard.books import total, within
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
-PHONE = {"viewport": {"width": 360, "height": 740}}
-DESK = {"viewport": {"width": 1200, "height": 900}}
 MONTH, SHOWN = within("2026-11-01", "2026-11-25"), within("2026-10-27", "2026-11-25")
 PAGES = (
     "/costs?compare=1",
@@ -114,34 +112,14 @@ async def test_the_picture_is_drawn_from_the_table_and_leads_to_the_rows(browser
         assert await visit.page.locator("[data-attempt]").count() == 2
 
 
-@pytest.mark.parametrize(
-    ("locale", "screen", "scheme"),
-    [
-        pytest.param("en-US", DESK, "light", id="desk-light"),
-        pytest.param("pt-BR", PHONE, "dark", id="phone-dark"),
-        pytest.param("en-US", DESK, "dark", id="desk-dark", marks=pytest.mark.slow),
-        pytest.param("pt-BR", PHONE, "light", id="phone-light", marks=pytest.mark.slow),
-    ],
-)
+@on_every_screen
 async def test_no_page_has_a_serious_finding(
     browser: Browser, known: House, locale: str, screen: dict[str, Any], scheme: str
 ) -> None:
     async with Visit.begin(browser, known.url, locale=locale, color_scheme=scheme, **screen) as visit:
         await visit.sign_in(ADMIN_KEY)
         await visit.page.wait_for_selector("#ask")
-        for path in PAGES:
-            await visit.page.goto(f"{visit.url}/dashboard{path}")
-            await visit.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-            found = (await Axe().run(visit.page)).response["violations"]
-            grave = [
-                (one["id"], node["html"])
-                for one in found
-                if one["impact"] in ("serious", "critical")
-                for node in one["nodes"]
-            ]
-            assert grave == [], path
-            width = await visit.page.evaluate("document.documentElement.scrollWidth")
-            assert width == screen["viewport"]["width"], path
+        await look(visit, PAGES)
 
 
 async def test_the_keyboard_alone_leads_from_a_sum_to_its_calls_and_back(browser: Browser, known: House) -> None:

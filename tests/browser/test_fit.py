@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 
+from tests.browser.looks import DESK, look, on_every_screen
 from tests.browser.visit import Visit
 from tests.gateway.dashboard.site import site
 from tests.gateway.house import ADMIN_KEY
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
-PHONE = {"viewport": {"width": 360, "height": 740}}
-DESK = {"viewport": {"width": 1200, "height": 900}}
 PAGES = ("", "?gpu=b300&count=8", "?gpu=b200&count=16", "?gpu=h100&count=8&quant=UD-IQ1_S", "?gpu=b300&count=none")
 
 
@@ -94,33 +92,13 @@ async def test_a_wrong_size_is_told_beside_the_form_and_can_be_mended(browser: B
         visit.complaints[:] = [each for each in visit.complaints if "400" not in each]
 
 
-@pytest.mark.parametrize(
-    ("locale", "screen", "scheme"),
-    [
-        pytest.param("en-US", DESK, "light", id="desk-light"),
-        pytest.param("pt-BR", PHONE, "dark", id="phone-dark"),
-        pytest.param("en-US", DESK, "dark", id="desk-dark", marks=pytest.mark.slow),
-        pytest.param("pt-BR", PHONE, "light", id="phone-light", marks=pytest.mark.slow),
-    ],
-)
+@on_every_screen
 async def test_no_state_of_the_page_has_a_serious_finding(
     browser: Browser, known: House, locale: str, screen: dict[str, Any], scheme: str
 ) -> None:
     async with Visit.begin(browser, known.url, locale=locale, color_scheme=scheme, **screen) as visit:
         await opened(visit)
-        for query in PAGES:
-            await visit.page.goto(f"{visit.url}/dashboard/fit{query}")
-            await visit.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-            found = (await Axe().run(visit.page)).response["violations"]
-            grave = [
-                (one["id"], node["html"])
-                for one in found
-                if one["impact"] in ("serious", "critical")
-                for node in one["nodes"]
-            ]
-            assert grave == [], query
-            width = await visit.page.evaluate("document.documentElement.scrollWidth")
-            assert width == screen["viewport"]["width"], query
+        await look(visit, [f"/fit{query}" for query in PAGES])
         visit.complaints[:] = [each for each in visit.complaints if "400" not in each]
 
 

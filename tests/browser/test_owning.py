@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pypdfium2
 import pytest
-from axe_playwright_python.async_playwright import Axe
 
 from gateway.settings import ROOT, gateway_environment
+from tests.browser.looks import DESK, PHONE, look, on_every_screen
 from tests.browser.visit import Visit
 from tests.gateway.dashboard import books
 from tests.gateway.dashboard.scenarios import SCENARIOS
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
-PHONE = {"viewport": {"width": 360, "height": 740}}
-DESK = {"viewport": {"width": 1200, "height": 900}}
 EVER = {**SCENARIOS["ours"], "traffic": {"from_ledger": "430w", "models": "all"}}
 FILES = {**books.FILES, "break_even.yaml": {**books.FILES["break_even.yaml"], "scenarios": {**SCENARIOS, "ever": EVER}}}
 PAGES = (
@@ -175,34 +173,14 @@ async def test_the_picture_is_drawn_from_the_table_with_today_and_where_owning_p
         )
 
 
-@pytest.mark.parametrize(
-    ("locale", "screen", "scheme"),
-    [
-        pytest.param("en-US", DESK, "light", id="desk-light"),
-        pytest.param("pt-BR", PHONE, "dark", id="phone-dark"),
-        pytest.param("en-US", DESK, "dark", id="desk-dark", marks=pytest.mark.slow),
-        pytest.param("pt-BR", PHONE, "light", id="phone-light", marks=pytest.mark.slow),
-    ],
-)
+@on_every_screen
 async def test_no_page_has_a_serious_finding(
     browser: Browser, known: House, locale: str, screen: dict[str, Any], scheme: str
 ) -> None:
     async with Visit.begin(browser, known.url, locale=locale, color_scheme=scheme, **screen) as visit:
         await visit.sign_in(ADMIN_KEY)
         await visit.page.wait_for_selector("#ask")
-        for path in PAGES:
-            await visit.page.goto(f"{visit.url}/dashboard{path}")
-            await visit.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
-            found = (await Axe().run(visit.page)).response["violations"]
-            grave = [
-                (one["id"], node["html"])
-                for one in found
-                if one["impact"] in ("serious", "critical")
-                for node in one["nodes"]
-            ]
-            assert grave == [], path
-            width = await visit.page.evaluate("document.documentElement.scrollWidth")
-            assert width == screen["viewport"]["width"], path
+        await look(visit, PAGES)
 
 
 async def test_the_keyboard_alone_tries_a_figure_and_takes_it_back(browser: Browser, known: House) -> None:
