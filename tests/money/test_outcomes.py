@@ -25,7 +25,16 @@ _SETTLED_SECONDS = 60.0
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("calls", [120, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("house", "calls"),
+    [
+        ("sqlite", 120),
+        pytest.param("postgresql", 120, marks=pytest.mark.slow),
+        pytest.param("sqlite", 500, marks=pytest.mark.slow),
+        pytest.param("postgresql", 500, marks=pytest.mark.slow),
+    ],
+    indirect=["house"],
+)
 async def test_mixed_endings_and_a_killed_process_leave_nothing_held(
     house: Callable[..., AbstractAsyncContextManager[House]], calls: int
 ) -> None:

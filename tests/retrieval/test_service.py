@@ -227,6 +227,7 @@ async def test_killed_in_the_middle_of_taking_in_it_goes_on_after_the_next_start
     assert second.stop() == 0
 
 
+@pytest.mark.slow
 async def test_another_embedding_model_finds_what_was_taken_in_before(tmp_path: Path) -> None:
     data, paper = tmp_path / "data", tmp_path / "lease.md"
     data.mkdir()

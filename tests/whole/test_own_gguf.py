@@ -55,6 +55,7 @@ def said(house: RunningHouse, words: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_file_of_ones_own_answers_in_the_house(tmp_path: Path) -> None:
     data = tmp_path / "house"
     file = data / "models" / FILE
