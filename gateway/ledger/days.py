@@ -73,6 +73,11 @@ class Kept:
     names: dict[Names, Names] = field(default_factory=dict)
     """Each meeting of names once, however many days it is met on."""
 
+    @property
+    def size(self) -> int:
+        """How many groups it holds."""
+        return sum(len(day.groups or ()) for day in self.days.values())
+
 
 _KEPT: WeakKeyDictionary[AsyncEngine, Kept] = WeakKeyDictionary()
 """A cache and nothing else: it goes with its engine, and whoever reads without it reads the same."""
@@ -110,9 +115,14 @@ async def sums(
     return total.summed()
 
 
-async def warm(engine: AsyncEngine, zone: tzinfo, start: datetime, end: datetime) -> None:
-    """Read the months between two moments, the last one first, each by itself: who asks meanwhile waits for one."""
+async def warm(engine: AsyncEngine, zone: tzinfo, start: datetime, end: datetime, most: int = KEPT_GROUPS) -> None:
+    """Read the months between two moments, the last one first, each by itself: who asks meanwhile waits for one.
+
+    It ends where another month would take the place of a later one, which is asked for more often.
+    """
     for month in reversed(_months(start, end, zone)):
+        if _KEPT.setdefault(engine, Kept()).size > most - WIDE_MONTH:
+            return
         await _read(engine, [month])
 
 
@@ -247,7 +257,7 @@ def _group(group: Summed, kept: Kept) -> Group:
 
 def _shrink(kept: Kept) -> None:
     """Forget what was used longest ago, down to what may be kept."""
-    size = sum(len(day.groups or ()) for day in kept.days.values())
+    size = kept.size
     for day in list(kept.days):
         if size <= KEPT_GROUPS:
             return

@@ -172,6 +172,19 @@ async def test_what_was_read_beforehand_is_not_read_again(store: Store, opened: 
     assert found.measures["attempts"] - today.measures["attempts"] == before[0].measures["attempts"] > 0
 
 
+async def test_reading_beforehand_ends_before_an_earlier_month_takes_the_place_of_a_later_one(
+    store: Store, opened: AsyncEngine
+) -> None:
+    await made_up.write(store, over_months())
+    edges = [NOON.replace(month=month, day=1, hour=0) for month in (8, 9, 10, 11)]
+    before = [(await rollups.sums(opened, *month))[0].measures for month in pairwise(edges)]
+    await days.warm(opened, UTC, edges[0], NOON, most=days.WIDE_MONTH)
+    store.execute("UPDATE rollups SET attempts = attempts + 1000")
+    found = await days.sums(opened, UTC, edges[0], NOON, step="month")
+
+    assert [now.measures == then for now, then in zip(found, before, strict=False)] == [False, False, True]
+
+
 async def test_a_month_that_changes_is_told_anew(store: Store, opened: AsyncEngine) -> None:
     span = (NOON - timedelta(days=110), NOON)
 
