@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from policies.problems import Problem, closest
+from policies.problems import PackError, Problem, closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
     from policies.source import Path, Source, Value
+
+_M = TypeVar("_M", bound=BaseModel)
 
 _QUOTED = re.compile(r"'([^']*)'")
 # A default that is made of another value is missing when that value is wrong, which is said already.
@@ -36,6 +37,14 @@ def problems_of(source: Source, schema: type[BaseModel], error: ValidationError)
     """One problem for each error, at the line and under the key that people wrote."""
     faults = [details for details in error.errors(include_url=False) if details["type"] not in _CONSEQUENCES]
     return [_problem(source, schema, details) for details in faults]
+
+
+def checked(source: Source, schema: type[_M], tree: Value) -> _M:
+    """The tree as the schema has it; PackError with line and key for all that is wrong with it."""
+    try:
+        return schema.model_validate(tree)
+    except ValidationError as error:
+        raise PackError(problems_of(source, schema, error)) from None
 
 
 def _problem(source: Source, schema: type[BaseModel], details: ErrorDetails) -> Problem:

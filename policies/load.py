@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from policies import checks, pricing
 from policies.budgets_file import BudgetsFile, budget_problems, budgets_of, subject_problems
 from policies.conditions import compiled
-from policies.faults import problems_of
+from policies.faults import checked
 from policies.labels import Label
 from policies.machines import BreakEvenFile, currency_problems, scenario_problems
 from policies.pack import CollectionSpec, Pack, PackTest, Rule
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from policies.budgets import Rates
     from policies.schema import RuleEntry
+    from policies.source import Value
 
 __all__ = ["FILES", "CollectionSpec", "Pack", "PackError", "Problem", "load_pack"]
 
@@ -100,19 +101,15 @@ class _Files:
         self.machines = self._read("break_even.yaml", BreakEvenFile)
         self.budgets = self._read("budgets.yaml", BudgetsFile)
 
-    def _read(self, name: str, schema: type[_M], empty: object = None) -> _Read[_M] | None:
+    def _read(self, name: str, schema: type[_M], empty: Value = None) -> _Read[_M] | None:
         if name not in self._contents and name in REQUIRED:
             return None
         try:
             source = read_source(name, self._contents.get(name, b""))
+            tree = source.tree if source.tree is not None else {} if empty is None else empty
+            return _Read(source, checked(source, schema, tree))
         except PackError as error:
             self._problems += error.problems
-            return None
-        tree = source.tree if source.tree is not None else {} if empty is None else empty
-        try:
-            return _Read(source, schema.model_validate(tree))
-        except ValidationError as error:
-            self._problems += problems_of(source, schema, error)
             return None
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ValidationError
-
-from policies.faults import problems_of
+from policies.faults import checked
 from policies.machines import BreakEvenFile, Machine
 from policies.problems import PackError, closest
 from policies.scenarios import RentRow, ScenarioEntry, rate_problems
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
 
     from policies.problems import Problem
     from policies.source import Path, Source
-
-_M = TypeVar("_M", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -59,16 +55,8 @@ def read_scenarios(file: str, data: bytes) -> ScenarioFile:
     source = read_source(file, data)
     if isinstance(source.tree, dict) and not source.tree.keys() & {"scenarios", "machines", "rents"}:
         name = PurePath(file).stem
-        return ScenarioFile(source, {name: _checked(source, ScenarioEntry)}, {}, is_single=True)
-    whole = _checked(source, BreakEvenFile)
+        return ScenarioFile(source, {name: checked(source, ScenarioEntry, source.tree)}, {}, is_single=True)
+    whole = checked(source, BreakEvenFile, {} if source.tree is None else source.tree)
     if not whole.scenarios:
         raise PackError([source.problem((), "has no scenario: add one under `scenarios`")])
     return ScenarioFile(source, whole.scenarios, whole.machines, is_single=False, rents=whole.rents)
-
-
-def _checked(source: Source, schema: type[_M]) -> _M:
-    tree = {} if source.tree is None else source.tree
-    try:
-        return schema.model_validate(tree)
-    except ValidationError as error:
-        raise PackError(problems_of(source, schema, error)) from None

@@ -29,7 +29,8 @@ RangedInput = Literal[
     "peak_to_mean",
     "decode_tps",
 ]
-"""What may be uncertain (`gateway.economics.sensitivity.INPUTS`)."""
+"""What may be uncertain, in the order in which it is drawn. `price_factor` is of the host's prices as the scenario has
+them; `cached_share` of the input."""
 CostLine = Literal[
     "rent", "capital", "energy", "colocation", "network", "storage", "software", "staff", "extra", "setup", "hosted"
 ]

@@ -12,9 +12,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator
 
-from policies.faults import problems_of
+from policies.faults import checked
 from policies.fields import Strict, Word
 from policies.problems import PackError, Problem, closest
 from policies.source import Source, Value, read_source
@@ -133,10 +133,7 @@ class Sourced(Strict):
 def read_sheet(file: str, data: bytes, schema: type[_S]) -> tuple[Source, _S]:
     """Read a sheet; PackError with file, line and key for all that is wrong with it."""
     source = read_source(file, data)
-    try:
-        sheet = schema.model_validate(source.tree if source.tree is not None else {})
-    except ValidationError as error:
-        raise PackError(problems_of(source, schema, error)) from None
+    sheet = checked(source, schema, {} if source.tree is None else source.tree)
     problems = [*_unknown_sources(source, sheet), *_unknown_figures(source, sheet)]
     if problems:
         raise PackError(problems)

@@ -8,6 +8,7 @@ from math import floor, log10
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from gateway.cli.options import aligned, counted
 from gateway.economics.scenario import MILLION
 from gateway.owning import words
 from gateway.owning.written import rounded, share, size, usd
@@ -88,7 +89,7 @@ def _seen(answer: Answer) -> Iterator[str]:
     if seen is None or not seen.tokens:
         return
     yield from _headline(f"What the ledger saw ({rounded(seen.days)} days until {seen.as_of})")
-    yield f"  {rounded(Fraction(seen.tokens) / MILLION)} million tokens in {_counted(seen.requests, 'request')}"
+    yield f"  {rounded(Fraction(seen.tokens) / MILLION)} million tokens in {counted(seen.requests, 'request')}"
     if (price := seen.paid.usd_per_million) is not None:
         lanes = ", ".join(f"{lane} {rounded(each)}" for lane, each in seen.paid.by_lane.items())
         yield f"  hosts were paid {usd(price)} a million" + (f" ({lanes})" if lanes else "")
@@ -123,7 +124,7 @@ def _compared(answer: Answer) -> Iterator[str]:
         yield f"    {name:<5} {_bar(amount / most)} {usd(amount)}"
     if mixed is not None:
         part = share(mixed.overflow_share)
-        yield f"    both: {_counted(mixed.replicas, 'replica')} of one's own, {part} of the tokens to the host"
+        yield f"    both: {counted(mixed.replicas, 'replica')} of one's own, {part} of the tokens to the host"
 
 
 def _steps(answer: Answer) -> Iterator[str]:
@@ -152,7 +153,7 @@ def _steps(answer: Answer) -> Iterator[str]:
     if result.peak_to_mean_max is not None:
         peak = rounded(answer.scenario.traffic.peak_to_mean)
         first = result.steps[0].replicas
-        pays = f"{_counted(first, 'replica')} {'pays' if first == 1 else 'pay'}"
+        pays = f"{counted(first, 'replica')} {'pays' if first == 1 else 'pay'}"
         yield f"  busiest hours: {peak} times the average here; {pays} up to {rounded(result.peak_to_mean_max)}"
 
 
@@ -168,15 +169,15 @@ def _payback(answer: Answer) -> Iterator[str]:
     if paid is None:
         return
     bought = answer.scenario.owned.purchase is not None
-    yield from _headline("What is paid at once" if paid.usd else f"Rented for {_counted(paid.over_months, 'month')}")
+    yield from _headline("What is paid at once" if paid.usd else f"Rented for {counted(paid.over_months, 'month')}")
     if not paid.usd:
         yield f"  present value of what they save against the host {usd(Fraction(paid.npv_usd))}"
         return
-    never = "not within its life" if bought else f"not within {_counted(paid.over_months, 'month')}"
-    months = never if paid.months is None else f"after {_counted(paid.months, 'month')}"
-    with_interest = never if paid.discounted_months is None else f"after {_counted(paid.discounted_months, 'month')}"
+    never = "not within its life" if bought else f"not within {counted(paid.over_months, 'month')}"
+    months = never if paid.months is None else f"after {counted(paid.months, 'month')}"
+    with_interest = never if paid.discounted_months is None else f"after {counted(paid.discounted_months, 'month')}"
     yield f"  {usd(paid.usd)}, back {months}; discounted {with_interest}"
-    over = "" if bought else f" over {_counted(paid.over_months, 'month')}"
+    over = "" if bought else f" over {counted(paid.over_months, 'month')}"
     yield f"  present value of it all{over} {usd(Fraction(paid.npv_usd))}"
 
 
@@ -300,7 +301,7 @@ def _amount(figure: Figure) -> str:
 
 def _age(figure: Figure, answer: Answer) -> str:
     age = figure.age_days(answer.at)
-    return "of no day" if age is None else f"{_counted(age, 'day')} old"
+    return "of no day" if age is None else f"{counted(age, 'day')} old"
 
 
 def _value(name: str, value: Fraction) -> str:
@@ -331,16 +332,6 @@ def _bar(part: Fraction) -> str:
     return _FULL * full + _EMPTY * (_WIDTH - full)
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _table(rows: Sequence[Sequence[str]], right: int) -> Iterator[str]:
     """Rows below each other; the first so many columns stand to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if column < right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield f"  {'  '.join(cells)}".rstrip()
+    yield from (f"  {line}" for line in aligned(rows, right))

@@ -127,10 +127,8 @@ def _with_key(spec: DeploymentSpec, environ: Mapping[str, str] = os.environ) -> 
 def _show(shown: Rows, *, as_json: bool) -> None:
     if as_json:
         return options.print_json(shown)
-    lines = [_HEADINGS, *(_cells(row) for row in shown)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
-    for line in lines:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for line in options.aligned([_HEADINGS, *(_cells(row) for row in shown)]):
+        typer.echo(line)
     for row in shown:
         for told in (*([row["note"]] if row["note"] else []), *row["warnings"]):
             typer.echo(f"{row['name']}: {told}")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from policies.labels import Label, Sensitivity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 Data = Annotated[
     Path | None,
@@ -42,6 +45,17 @@ def label(text: str) -> Label:
 def counted(number: int, noun: str) -> str:
     """Write `1 file`, `2 files`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def aligned(rows: Sequence[Sequence[str]], right: int = 0) -> Iterator[str]:
+    """Rows of a table, a line each; the first so many columns stand to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if column < right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
 
 
 def print_json(value: object) -> None:

@@ -177,10 +177,8 @@ def _of_map(word: str) -> Rows:
 
 
 def _table(shown: Rows) -> None:
-    lines = [_HEADINGS, *(_cells(row) for row in shown)] if shown else []
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))] if lines else []
-    for line in lines:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    for line in options.aligned([_HEADINGS, *(_cells(row) for row in shown)] if shown else []):
+        typer.echo(line)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from typing import Annotated, TypeGuard
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from gateway.dashboard.texts import LANGUAGES, Language, Texts
 
@@ -17,6 +17,9 @@ def texts_for(request: Request) -> Texts:
         if is_language(wish):
             return Texts(wish)
     return Texts(preferred(request.headers.get("accept-language", "")))
+
+
+CurrentTexts = Annotated[Texts, Depends(texts_for)]
 
 
 def is_language(text: str | None) -> TypeGuard[Language]:

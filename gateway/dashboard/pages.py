@@ -6,13 +6,13 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from gateway.dashboard import asking, assets
 from gateway.dashboard.costs.pages import router as costs
 from gateway.dashboard.fit.pages import router as fit
-from gateway.dashboard.language import texts_for
+from gateway.dashboard.language import CurrentTexts
 from gateway.dashboard.owning.pages import router as owning
 from gateway.dashboard.render import html
 from gateway.dashboard.route import PageRoute
@@ -53,7 +53,6 @@ _FAILED_SECONDS = 0.5
 _DECISIONS = 20
 
 router = APIRouter(prefix="/dashboard", route_class=PageRoute, include_in_schema=False, max_body_size=_MAX_FORM_BYTES)
-CurrentTexts = Annotated[Texts, Depends(texts_for)]
 
 
 def add_to(app: FastAPI, runtime: Runtime) -> None:

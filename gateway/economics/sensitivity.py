@@ -10,27 +10,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, inf, isinf
 from random import Random
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from gateway.economics.break_even import blended, break_even, load_per_token
 from gateway.economics.scenario import HOURS_A_MONTH, MILLION, ONE, SECONDS_A_MONTH, ZERO, Cost, Mix
+from policies.scenarios import RangedInput
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from gateway.economics.scenario import Capacity, Hosted, LanePrice, Owned, Range, Scenario
 
-Input = Literal[
-    "usd_per_gpu_hour",
-    "price_factor",
-    "output_share",
-    "cached_share",
-    "staff_usd_per_month",
-    "peak_to_mean",
-    "decode_tps",
-]
-"""`price_factor` is of the host's prices as the scenario has them; `cached_share` of the input."""
-
+Input = RangedInput
 INPUTS: tuple[Input, ...] = get_args(Input)
 DRAWS = 20_000
 SEED = 20261024

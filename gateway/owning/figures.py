@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import date
     from fractions import Fraction
 
@@ -34,6 +35,19 @@ class Figure:
     def age_days(self, today: date) -> int | None:
         """How old it is; None: nobody says, or it is of a day that has not come yet."""
         return None if self.as_of is None or self.as_of > today else (today - self.as_of).days
+
+
+def as_dict(figure: Figure, today: date, write: Callable[[Fraction], float]) -> dict[str, Any]:
+    """As `--json` prints it."""
+    return {
+        "name": figure.name,
+        "value": figure.value if isinstance(figure.value, str) else write(figure.value),
+        "unit": figure.unit,
+        "origin": figure.origin,
+        "source": figure.source,
+        "as_of": None if figure.as_of is None else figure.as_of.isoformat(),
+        "age_days": figure.age_days(today),
+    }
 
 
 OF_OVERRIDE: dict[Override, str] = {

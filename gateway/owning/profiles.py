@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from gateway.economics.profiles import Point, Profile, Quality
 from gateway.errors import BadRequest, Unavailable
 from gateway.owning import published
-from policies.faults import problems_of
+from policies.faults import checked
 from policies.fields import Amount, Name, Strict
 from policies.problems import PackError, Problem
 from policies.source import MAX_BYTES, read_source
@@ -268,10 +268,7 @@ def _parsed(shown: str, content: bytes) -> ProfileFile:
     source = read_source(shown, content)
     if source.tree is None:
         raise PackError([Problem(shown, None, "", "is empty: write a profile, or remove it")])
-    try:
-        return ProfileFile.model_validate(source.tree)
-    except ValidationError as error:
-        raise PackError(problems_of(source, ProfileFile, error)) from None
+    return checked(source, ProfileFile, source.tree)
 
 
 def _rank(profile: Measured) -> tuple[bool, bool, date, int]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from gateway.economics.scenario import DAYS_A_MONTH, MILLION
-from gateway.owning import words
+from gateway.owning import figures, words
 
 if TYPE_CHECKING:
     from datetime import date
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gateway.economics.sensitivity import Bar
     from gateway.owning.answers import Answer
     from gateway.owning.curves import UsedPoint, VolumePoint
-    from gateway.owning.figures import Figure
 
 
 def shown(answer: Answer) -> dict[str, Any]:
@@ -42,7 +41,7 @@ def shown(answer: Answer) -> dict[str, Any]:
         **_currencies(answer),
         "ledger": None if answer.observed is None else answer.observed.as_dict(),
         **_held(answer),
-        "figures": [_figure(figure, answer.at) for figure in answer.figures],
+        "figures": [figures.as_dict(figure, answer.at, float) for figure in answer.figures],
         "notes": [{"code": note.code, "text": words.note(note)} for note in answer.notes],
     }
 
@@ -209,18 +208,6 @@ def _in_currency(answer: Answer, rate: tuple[Decimal, date]) -> dict[str, Any]:
         "hosted_today": answer.hosted_usd,
     }
     return {name: None if amount is None else _number(amount * per_usd) for name, amount in amounts.items()}
-
-
-def _figure(figure: Figure, today: date) -> dict[str, Any]:
-    return {
-        "name": figure.name,
-        "value": figure.value if isinstance(figure.value, str) else _number(figure.value),
-        "unit": figure.unit,
-        "origin": figure.origin,
-        "source": figure.source,
-        "as_of": None if figure.as_of is None else figure.as_of.isoformat(),
-        "age_days": figure.age_days(today),
-    }
 
 
 def _millions(tokens: Fraction | None) -> float | None:

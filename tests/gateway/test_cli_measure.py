@@ -9,9 +9,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,9 +26,11 @@ from gateway.settings import gateway_environment
 from gateway.supervisor import prepare
 from tests.gateway.house import RULES, deployment, house
 from tests.gateway.owning.engines import HttpEngine, Rates, http_engine
+from tests.loops import elsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from typer.testing import Result
@@ -40,27 +41,9 @@ SHORT = ("--contexts", "100,400", "--concurrency", "1,2", "--output-tokens", "8"
 ALL = 1 + 2 * 3 + 2 + 3
 
 
-@contextmanager
-def running(rates: Rates, pause: float = 0.001) -> Iterator[HttpEngine]:
+def running(rates: Rates, pause: float = 0.001) -> AbstractContextManager[HttpEngine]:
     """An engine in a loop of its own: a command has one too."""
-    ready, done, engines = threading.Event(), asyncio.Event(), list[HttpEngine]()
-    loop = asyncio.new_event_loop()
-
-    async def serve() -> None:
-        async with http_engine(rates, pause=pause) as engine:
-            engines.append(engine)
-            ready.set()
-            await done.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    ready.wait()
-    try:
-        yield engines[0]
-    finally:
-        loop.call_soon_threadsafe(done.set)
-        thread.join()
-        loop.close()
+    return elsewhere(lambda: http_engine(rates, pause=pause))
 
 
 def own(url: str) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import threading
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,9 +19,11 @@ from gateway.errors import GatewayError
 from gateway.supervisor import prepare
 from tests.gateway.house import RULES, deployment, house
 from tests.gateway.upstream.probes.engines import LLAMA_SERVER, OLLAMA, VLLM, FakeEngine, engine
+from tests.loops import elsewhere
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from typer.testing import Result
@@ -31,27 +32,9 @@ if TYPE_CHECKING:
     from tests.gateway.upstream.probes.engines import Page
 
 
-@contextmanager
-def running(pages: dict[str, Page]) -> Iterator[FakeEngine]:
+def running(pages: dict[str, Page]) -> AbstractContextManager[FakeEngine]:
     """A fake engine in a loop of its own: a command has one too."""
-    ready, done, fakes = threading.Event(), asyncio.Event(), list[FakeEngine]()
-    loop = asyncio.new_event_loop()
-
-    async def serve() -> None:
-        async with engine(pages) as fake:
-            fakes.append(fake)
-            ready.set()
-            await done.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    ready.wait()
-    try:
-        yield fakes[0]
-    finally:
-        loop.call_soon_threadsafe(done.set)
-        thread.join()
-        loop.close()
+    return elsewhere(lambda: engine(pages))
 
 
 def soleira(tmp_path: Path, *arguments: str) -> Result:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING
 
+from gateway.owning.written import spelled
+
 if TYPE_CHECKING:
     from datetime import date
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
 _NANO = Decimal(1_000_000_000)
 _CENTS, _SMALL = Decimal("0.01"), Decimal("0.0001")
 _SIGNS = {"USD": ("$", "US$"), "BRL": ("R$", "R$"), "EUR": ("€", "€"), "CNY": ("CN¥", "CN¥")}
-_TO_PORTUGUESE = str.maketrans(",.", ".,")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Coin:
     def _signed(self, minus: str, amount: Decimal, language: Language) -> str:
         english, portuguese = _SIGNS.get(self.code, (self.code, self.code))
         if language == "pt":
-            return f"{minus}{portuguese}\N{NO-BREAK SPACE}{f'{amount:,}'.translate(_TO_PORTUGUESE)}"
+            return f"{minus}{portuguese}\N{NO-BREAK SPACE}{spelled(f'{amount:,}', language)}"
         return f"{minus}{english}{amount:,}"
 
 

@@ -12,11 +12,11 @@ from fastapi.responses import HTMLResponse
 
 from gateway.dashboard.costs import board, sheets, shown, view
 from gateway.dashboard.costs.written import Written
-from gateway.dashboard.language import texts_for
+from gateway.dashboard.frame import CurrentFrame
+from gateway.dashboard.language import CurrentTexts
 from gateway.dashboard.render import html
 from gateway.dashboard.route import PageRoute
-from gateway.dashboard.session import CurrentDoor, CurrentRuntime, ReadsFigures
-from gateway.dashboard.texts import Texts
+from gateway.dashboard.session import CurrentRuntime
 from gateway.db import attempts
 from gateway.economics import calendar
 from gateway.errors import NotFound
@@ -35,7 +35,6 @@ _ROWS = 50
 _MONTHS_A_YEAR = 12
 
 router = APIRouter(prefix=view.PATH, route_class=PageRoute, include_in_schema=False)
-CurrentTexts = Annotated[Texts, Depends(texts_for)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +53,10 @@ class Reading:
         return html(template, self.w.t, {**self.w.values(), "view": self.view, **self.frame, **values})
 
 
-async def _reading(
-    request: Request, runtime: CurrentRuntime, door: CurrentDoor, session: ReadsFigures, t: CurrentTexts
-) -> Reading:
+async def _reading(request: Request, runtime: CurrentRuntime, frame: CurrentFrame, t: CurrentTexts) -> Reading:
     now, pack = runtime.now(), runtime.packs.current.pack
     today = calendar.day_of(now, pack.budgets.zone)
     looked_at = view.read(request.query_params, today)
-    kept = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
-    frame = {
-        "token": door.sessions.token(session),
-        "reader": bool(session.reader),
-        "kept_query": f"{urlencode(kept)}&" if kept else "",
-    }
     w = Written(t, pack, shown.coin_of(pack, today), looked_at.dollars)
     return Reading(runtime, pack, now, looked_at, w, frame)
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from gateway.catalog.hardware import gpus
 from gateway.catalog.models import models
 from gateway.dashboard.fit import shown, view
-from gateway.dashboard.language import texts_for
+from gateway.dashboard.frame import CurrentFrame
+from gateway.dashboard.language import CurrentTexts
 from gateway.dashboard.render import html
 from gateway.dashboard.route import PageRoute
-from gateway.dashboard.session import CurrentDoor, CurrentRuntime, ReadsFigures
-from gateway.dashboard.texts import Texts
+from gateway.dashboard.session import CurrentRuntime
 from gateway.economics import calendar
 from gateway.errors import BadRequest
 from gateway.owning.fits import fit as fits
@@ -30,21 +29,15 @@ if TYPE_CHECKING:
     from gateway.runtime import Runtime
 
 router = APIRouter(prefix=view.PATH, route_class=PageRoute, include_in_schema=False)
-CurrentTexts = Annotated[Texts, Depends(texts_for)]
 
 
 @router.get("")
-async def show(
-    request: Request, runtime: CurrentRuntime, door: CurrentDoor, session: ReadsFigures, t: CurrentTexts
-) -> HTMLResponse:
+async def show(request: Request, runtime: CurrentRuntime, frame: CurrentFrame, t: CurrentTexts) -> HTMLResponse:
     """The page: the questions, and the answer under them."""
     looked_at = _known_form(view.read(request.query_params))
     today = calendar.day_of(runtime.now(), runtime.packs.current.pack.budgets.zone)
-    kept = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
     values: dict[str, Any] = {
-        "token": door.sessions.token(session),
-        "reader": bool(session.reader),
-        "kept_query": f"{urlencode(kept)}&" if kept else "",
+        **frame,
         "view": looked_at,
         "models": models(),
         "gpus": gpus(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -12,12 +11,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from gateway.dashboard.costs import sheets
 from gateway.dashboard.costs.coin import DOLLARS, Coin
 from gateway.dashboard.costs.written import Written
-from gateway.dashboard.language import texts_for
+from gateway.dashboard.frame import CurrentFrame
+from gateway.dashboard.language import CurrentTexts
 from gateway.dashboard.owning import asking, shown, tables, view
 from gateway.dashboard.owning.written import Hand
 from gateway.dashboard.render import html
 from gateway.dashboard.route import PageRoute
-from gateway.dashboard.session import CurrentDoor, CurrentRuntime, ReadsFigures
+from gateway.dashboard.session import CurrentRuntime
 from gateway.dashboard.texts import Texts
 from gateway.economics import calendar
 from gateway.errors import BadRequest
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gateway.runtime import Runtime
 
 router = APIRouter(prefix=view.PATH, route_class=PageRoute, include_in_schema=False)
-CurrentTexts = Annotated[Texts, Depends(texts_for)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +77,8 @@ class Reading:
         return self.html("owning/refused.html", hand, values, problem.status)
 
 
-async def _reading(
-    request: Request, runtime: CurrentRuntime, door: CurrentDoor, session: ReadsFigures, t: CurrentTexts
-) -> Reading:
-    pack = runtime.packs.current.pack
-    kept = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
-    frame = {
-        "token": door.sessions.token(session),
-        "reader": bool(session.reader),
-        "kept_query": f"{urlencode(kept)}&" if kept else "",
-    }
-    today = calendar.day_of(runtime.now(), pack.budgets.zone)
+async def _reading(request: Request, runtime: CurrentRuntime, frame: CurrentFrame, t: CurrentTexts) -> Reading:
+    today = calendar.day_of(runtime.now(), runtime.packs.current.pack.budgets.zone)
     try:
         return Reading(runtime, today, view.read(request.query_params), t, frame)
     except BadRequest as problem:

@@ -7,6 +7,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from gateway.economics.memory import Division, cache_bytes, state_bytes
+from gateway.owning import figures
 from gateway.owning.fits.sentences import Sentence, say
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from datetime import date
 
     from gateway.economics.fit import Fit, Room
-    from gateway.owning.figures import Figure
     from gateway.owning.fits.commands import Line
     from gateway.owning.fits.fit import Answer
 
@@ -75,7 +75,7 @@ def as_dict(answer: Answer, today: date) -> dict[str, Any]:
         "preflight": [{"state": check.state, "text": say(check.told)} for check in answer.checks],
         "licence": {"use": answer.question.use, "name": answer.model.licence, "notes": _said(answer.licence)},
         "catalog": _said(answer.catalog),
-        "figures": [_figure(each, today) for each in answer.figures],
+        "figures": [figures.as_dict(each, today, _number) for each in answer.figures],
     }  # fmt: skip
 
 
@@ -137,14 +137,6 @@ def _line(line: Line | None) -> dict[str, Any] | None:
     return None if line is None else {"command": line.text, "is_pinned": line.is_pinned, "traps": _said(line.traps)}
 
 
-def _figure(figure: Figure, today: date) -> dict[str, Any]:
-    value = figure.value
-    return {
-        "name": figure.name,
-        "value": (int(value) if value.denominator == 1 else float(value)) if isinstance(value, Fraction) else value,
-        "unit": figure.unit,
-        "origin": figure.origin,
-        "source": figure.source,
-        "as_of": figure.as_of.isoformat() if figure.as_of else None,
-        "age_days": figure.age_days(today),
-    }
+def _number(value: Fraction) -> float:
+    """Whole ones without a point: bytes and counts."""
+    return int(value) if value.denominator == 1 else float(value)
